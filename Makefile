@@ -1,0 +1,48 @@
+# Plain `make` prints the targets. Each needs Go alone, save where its line says otherwise.
+
+GO    ?= go
+SEEDS ?= 2000
+SEED  ?=
+LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test race lint fmt sim crash prove bench setup
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## compile everything; the command goes to bin/outlast
+	$(GO) build ./...
+	$(GO) build -o bin/outlast ./cmd/outlast
+
+demo: ## (not there yet) kill workers under load and watch nothing get lost
+	@echo "make demo: not there yet: it comes with the SQLite store and the typed jobs" >&2; exit 1
+
+test: ## vet and all tests; what a change must pass
+	$(GO) vet ./...
+	$(GO) test -timeout 15m ./...
+
+race: ## all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
+
+lint: ## golangci-lint, pinned in tools/go.mod; the first run builds it
+	$(LINT) run ./...
+
+fmt: ## format with gofumpt
+	$(LINT) fmt ./...
+
+sim: ## simulate the kernel over memory: SEEDS=2000 runs, or SEED=n for that one
+	$(GO) run ./test/sim/cmd $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
+
+crash: ## (not there yet) real processes, kill -9
+	@echo "make crash: not there yet: it comes with the first store that outlives a process, SQLite" >&2; exit 1
+
+prove: ## plant one bug at a time and show that the suites find each
+	$(GO) run ./test/mutant/cmd
+
+bench: ## (not there yet) measurements side by side with other libraries
+	@echo "make bench: not there yet: it comes once there are stores to compare with those of others" >&2; exit 1
+
+setup: ## check the Go version and fetch what the tests need
+	$(GO) version
+	$(GO) mod download
