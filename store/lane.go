@@ -1,0 +1,68 @@
+package store
+
+import "time"
+
+// Limit bounds the tasks of one limit key across the fleet.
+type Limit struct {
+	Key     string
+	Running int    // at most so many at once; 0: no bound
+	Rates   []Rate // all must be open; a start is charged to each
+}
+
+// Rate allows N starts per Per, with so many at once as Burst says (0: N). It is kept as a GCRA on the store's clock.
+type Rate struct {
+	N     int
+	Per   time.Duration
+	Burst int
+}
+
+// LimitStatus is a limit and its use.
+type LimitStatus struct {
+	Limit
+	InUse int           // slots taken
+	Opens time.Duration // the rates are closed for so long; 0: open
+}
+
+// Scope names lanes: those whose queue, kind and lane key are as said, an empty field matching all. The zero Scope is
+// everything.
+type Scope struct {
+	Queue string
+	Kind  string
+	Lane  string
+}
+
+// Matches reports whether a lane is in the scope.
+func (s Scope) Matches(queue, kind, lane string) bool {
+	return (s.Queue == "" || s.Queue == queue) && (s.Kind == "" || s.Kind == kind) && (s.Lane == "" || s.Lane == lane)
+}
+
+// Pause keeps claims away from a scope. What runs goes on.
+type Pause struct {
+	Scope  Scope
+	Reason string
+	At     time.Time
+	Until  time.Time // zero: until Resume
+}
+
+// LaneStatus is a lane with ready tasks.
+type LaneStatus struct {
+	Queue, Kind, Lane, Limit string
+	Ordered, Suspect         bool
+	Ready                    int64
+	Priority                 int
+	OldestAt                 time.Time // when its head became ready
+	Weight                   int
+	Blocked                  string // why no claim takes from it: paused, limit, order; empty: one may
+}
+
+// LaneName is the name by which lanes take turns: lanes of one queue are visited in the order of their names.
+func LaneName(kind, lane, limit string, order Order, suspect bool) string {
+	name := kind + "\x00" + lane + "\x00" + limit + "\x00"
+	if order != Unordered {
+		name += "o"
+	}
+	if suspect {
+		name += "s"
+	}
+	return name
+}

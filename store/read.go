@@ -1,0 +1,99 @@
+package store
+
+import "time"
+
+// Filter picks tasks. Empty fields match all; all that are set must match.
+type Filter struct {
+	States []State // Ending matches as Running
+	Kinds  []string
+	Queue  string
+	Group  ID
+	Parent ID
+	Worker string
+	Labels map[string]string
+	Unique string // unique key; needs exactly one kind
+	Before time.Time
+	After  time.Time // created
+}
+
+// PageRequest pages through a list.
+type PageRequest struct {
+	Cursor  string // of the page before; empty: the first page
+	Limit   int    // 0: 100; 1,000 at most
+	Oldest  bool   // oldest first; otherwise newest first. Members of one Group are listed by Line, then id, whatever Oldest says
+	Payload bool   // with Args, Result and History
+}
+
+// Page is a part of a list. Cursor is empty on the last page.
+type Page[T any] struct {
+	Items  []T
+	Cursor string
+}
+
+// QueueStatus counts what waits in a queue. Counts stop at CountLimit.
+type QueueStatus struct {
+	Queue                             string
+	Ready, Scheduled, Parked, Running int64
+	OldestAt                          time.Time // ReadyAt of the oldest ready task
+	Paused                            bool
+}
+
+// CountLimit is where counting on reads stops.
+const CountLimit = 100_000
+
+// Minute is what happened in one minute to the tasks of one queue and kind.
+type Minute struct {
+	At    time.Time // begin of the minute
+	Queue string
+	Kind  string
+
+	Submitted, Claimed, Done, Failed, Cancelled, Retried, Crashed int64
+	Waited                                                        time.Duration // sum over claims, from ready to claimed
+	Ran                                                           time.Duration // sum over outcomes, from claimed to settled
+}
+
+// Notice is a hint that something changed. Notices may be lost, late, doubled: a reader looks, and does not trust.
+type Notice struct {
+	Kind  NoticeKind
+	Queue string // NoticeWork
+	Task  ID     // NoticeTask, NoticeAsked
+}
+
+// NoticeKind says what a notice hints at.
+type NoticeKind string
+
+// The notices.
+const (
+	NoticeWork  NoticeKind = "work"  // a queue may have claimable work
+	NoticeTask  NoticeKind = "task"  // a task that this handle follows has changed
+	NoticeAsked NoticeKind = "asked" // a running task was asked to end
+)
+
+// Entry is one record of an Export. Exactly one pointer is set.
+type Entry struct {
+	Task     *Task
+	Group    *Group
+	Worker   *Worker
+	Limit    *LimitStatus
+	Schedule *Schedule
+	Key      *Key
+	Message  *Message // not consumed
+}
+
+// Key is a unique key that is held.
+type Key struct {
+	Kind, Key string
+	Task      ID
+	Until     time.Time // zero: until its task lets go
+}
+
+// Info tells what a store is.
+type Info struct {
+	Engine    string
+	Namespace string
+	Version   string       // of the engine beneath
+	Schema    int          // of the records
+	Evidence  EvidenceKind // what workers of this handle can hold
+	Survives  string       // in plain words: what accepted work survives
+	Timing    Timing
+}
