@@ -1,0 +1,246 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// chunk bounds what a step does besides what it was asked for.
+const chunk = 100
+
+// Claim takes ready tasks.
+func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimResult, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return store.ClaimResult{}, err
+	}
+	defer leave()
+	return s.d.claim(req)
+}
+
+func (d *data) claim(req store.ClaimRequest) (store.ClaimResult, error) {
+	w := d.alive(req.Worker)
+	if w == nil {
+		return store.ClaimResult{}, deadError(req.Worker)
+	}
+	if req.Repeat {
+		return store.ClaimResult{Tasks: d.repeat(&req), Again: true}, nil
+	}
+	res := store.ClaimResult{Cursors: map[string]string{}}
+	more := d.promoteDue(chunk) == chunk
+	pick := picker{d: d, req: &req, res: &res, ends: chunk}
+	switch {
+	case req.Suspects > 0:
+		pick.suspects()
+	default:
+		for _, q := range req.Queues {
+			pick.queue(q, q.Slots)
+		}
+	}
+	res.Again = pick.more || more
+	res.Next = d.next(req)
+	return res, nil
+}
+
+// repeat answers a claim whose answer was lost: what still runs under its nonce.
+func (d *data) repeat(req *store.ClaimRequest) []store.Task {
+	var tasks []store.Task
+	for _, t := range d.holds(req.Worker) {
+		if t.Nonce == req.Nonce {
+			tasks = append(tasks, given(t))
+		}
+	}
+	return tasks
+}
+
+// next tells when it is worth to claim again.
+func (d *data) next(req store.ClaimRequest) time.Duration {
+	at := never
+	if t := d.due.head(); t != nil {
+		at = t.DueAt
+	}
+	for _, q := range req.Queues {
+		for _, l := range d.lanes(q.Queue, req.Kinds) {
+			if opens := d.opens(l.ready.head()); !opens.IsZero() && opens.Before(at) {
+				at = opens
+			}
+		}
+	}
+	for _, p := range d.pauses {
+		if p.Until.After(d.now) && p.Until.Before(at) {
+			at = p.Until
+		}
+	}
+	if at.Equal(never) {
+		return 0
+	}
+	return max(at.Sub(d.now), 1)
+}
+
+// lanes lists the lanes of a queue and some kinds, by name.
+func (d *data) lanes(name string, kinds []string) []*lane {
+	q := d.queues[name]
+	if q == nil {
+		return nil
+	}
+	var list []*lane
+	for _, kind := range kinds {
+		for _, l := range q.kinds[kind] {
+			list = append(list, l)
+		}
+	}
+	slices.SortFunc(list, func(a, b *lane) int { return strings.Compare(a.name, b.name) })
+	return slices.Compact(list)
+}
+
+// picker takes tasks for one claim.
+type picker struct {
+	d    *data
+	req  *store.ClaimRequest
+	res  *store.ClaimResult
+	ends int  // members of aborted groups and corrupt records it may still end
+	more bool // it stopped for another reason than that nothing is left
+}
+
+// queue takes up to n tasks of a queue, lane by lane in turn.
+func (p *picker) queue(q store.QueueSlots, n int) {
+	lanes := p.d.lanes(q.Queue, p.req.Kinds)
+	cursor := q.Cursor
+	for n > 0 {
+		l := p.best(lanes, cursor)
+		if l == nil {
+			return
+		}
+		taken := p.turn(l, min(n, p.d.weight(l)))
+		if taken > 0 {
+			cursor = l.name
+			p.res.Cursors[q.Queue] = cursor
+		}
+		if n -= taken; p.ends <= 0 {
+			p.more = true
+			return
+		}
+	}
+	p.more = p.more || p.best(lanes, cursor) != nil
+}
+
+// suspects takes suspects alone. A Solo one comes without company, and only to a worker that holds nothing.
+func (p *picker) suspects() {
+	free := p.d.held[p.req.Worker] == nil
+	n := p.req.Suspects
+	for _, q := range p.req.Queues {
+		for _, l := range p.d.lanes(q.Queue, p.req.Kinds) {
+			if !l.suspect {
+				continue
+			}
+			for n > 0 && l.ready.len() > 0 && p.d.blocked(l) == "" {
+				t := l.ready.head()
+				if t.Solo && (!free || len(p.res.Tasks) > 0) {
+					break // its turn comes when nothing else is held
+				}
+				if !p.fit(t) {
+					continue
+				}
+				p.res.Tasks = append(p.res.Tasks, p.d.claimOne(t, p.req))
+				if n--; t.Solo {
+					return
+				}
+			}
+		}
+	}
+}
+
+// best returns the lane whose turn it is: of the highest rank the first after the cursor.
+func (p *picker) best(lanes []*lane, cursor string) *lane {
+	var best *lane
+	top := math.MinInt
+	for _, l := range lanes {
+		if l.suspect || l.ready.len() == 0 || p.d.blocked(l) != "" {
+			continue
+		}
+		switch r := p.rank(l); {
+		case best == nil, r > top:
+			best, top = l, r
+		case r == top && best.name <= cursor && l.name > cursor:
+			best = l
+		}
+	}
+	return best
+}
+
+// rank is the priority of a lane's head; one that has waited long goes before all.
+func (p *picker) rank(l *lane) int {
+	head := l.ready.head()
+	if p.d.now.Sub(head.ReadyAt) >= p.d.cfg.Timing.Aged {
+		return math.MaxInt
+	}
+	return head.Priority
+}
+
+// turn takes up to n tasks of a lane.
+func (p *picker) turn(l *lane, n int) int {
+	taken := 0
+	for taken < n && l.ready.len() > 0 && p.d.blocked(l) == "" && p.ends > 0 {
+		t := l.ready.head()
+		if p.fit(t) {
+			p.res.Tasks = append(p.res.Tasks, p.d.claimOne(t, p.req))
+			taken++
+		}
+	}
+	return taken
+}
+
+// fit ends what must not run: an unreadable record, a member of an aborted group.
+func (p *picker) fit(t *task) bool {
+	if t.corrupt {
+		p.ends--
+		p.d.endCorrupt(t)
+		return false
+	}
+	if g := p.d.groups[t.Group]; g != nil && g.Aborting != "" && t.Asked == "" {
+		p.ends--
+		p.d.ask(t, g.Aborting)
+		return false
+	}
+	return true
+}
+
+func (d *data) endCorrupt(t *task) {
+	t.corrupt = false
+	d.end(t, ending{state: store.Failed, reason: store.ReasonCorrupt, err: &store.Error{Message: "the record cannot be read", Type: store.ReasonCorrupt}})
+}
+
+// claimOne makes a task run under a new fence.
+func (d *data) claimOne(t *task, req *store.ClaimRequest) store.Task {
+	d.count(t, func(m *store.Minute) {
+		m.Claimed++
+		m.Waited += d.now.Sub(t.ReadyAt)
+	})
+	d.exit(t)
+	d.startBy.remove(t)
+	t.StartByAt = time.Time{}
+	t.Epoch++
+	t.Nonce, t.Worker, t.StartedAt, t.Told = req.Nonce, req.Worker, d.now, t.Asked != ""
+	if t.Timeout > 0 {
+		t.DeadlineAt = d.now.Add(t.Timeout)
+	}
+	t.State = "" // it is nowhere now
+	d.move(t, store.Running)
+	d.event(t, store.EventClaimed, "")
+	return given(t)
+}
+
+// given is a task as a claimer gets it.
+func given(t *task) store.Task {
+	c := t.Clone()
+	c.History = nil
+	return c
+}
+
+func deadError(worker string) error { return fmt.Errorf("worker %s: %w", worker, store.ErrDead) }

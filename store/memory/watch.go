@@ -1,0 +1,103 @@
+package memory
+
+import (
+	"context"
+	"slices"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// watcher is somebody who wants to hear of changes.
+type watcher struct {
+	handle *Store
+	worker string
+	queues []string
+	fn     func(store.Notice)
+}
+
+// tell hands a notice on if it is for this watcher. It is called without the lock.
+func (w *watcher) tell(n store.Notice) {
+	d := w.handle.d
+	d.mu.Lock()
+	wanted := !w.handle.gone && w.wants(n)
+	d.mu.Unlock()
+	if wanted {
+		w.fn(n)
+	}
+}
+
+func (w *watcher) wants(n store.Notice) bool {
+	switch n.Kind {
+	case store.NoticeWork:
+		return slices.Contains(w.queues, n.Queue)
+	case store.NoticeTask:
+		return w.handle.follows[n.Task] > 0
+	}
+	t := w.handle.d.tasks[n.Task]
+	return t != nil && w.worker != "" && t.Worker == w.worker
+}
+
+// notice notes what watchers are told when the step is left. The same is told once per step.
+func (d *data) notice(n store.Notice) {
+	if len(d.watchers) > 0 && !slices.Contains(d.notices, n) {
+		d.notices = append(d.notices, n)
+	}
+}
+
+// noticeAll tells of every queue: a limit or a pause has changed, and it may open any of them.
+func (d *data) noticeAll() {
+	for _, w := range d.watchers {
+		for _, q := range w.queues {
+			d.notice(store.Notice{Kind: store.NoticeWork, Queue: q})
+		}
+	}
+}
+
+// OnNotice calls fn for each notice until stop is called, in the goroutine of the step that gives it, once the step is over.
+func (s *Store) OnNotice(worker string, queues []string, fn func(store.Notice)) (stop func()) {
+	w := &watcher{handle: s, worker: worker, queues: slices.Clone(queues), fn: fn}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	s.d.watchers = append(slices.Clone(s.d.watchers), w)
+	return func() {
+		s.d.mu.Lock()
+		defer s.d.mu.Unlock()
+		s.d.watchers = slices.DeleteFunc(slices.Clone(s.d.watchers), func(o *watcher) bool { return o == w })
+	}
+}
+
+// Watch calls fn for each notice until ctx ends.
+func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn func(store.Notice)) error {
+	notices := make(chan store.Notice, 64)
+	stop := s.OnNotice(worker, queues, func(n store.Notice) {
+		select {
+		case notices <- n:
+		default: // a hint that finds no room is lost, as any hint may be; those before it make the reader look
+		}
+	})
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case n := <-notices:
+			fn(n)
+		}
+	}
+}
+
+// Follow asks that changes of a task be noticed on this handle.
+func (s *Store) Follow(id store.ID) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	s.follows[id]++
+}
+
+// Unfollow takes a Follow back.
+func (s *Store) Unfollow(id store.ID) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	if s.follows[id]--; s.follows[id] <= 0 {
+		delete(s.follows, id)
+	}
+}
