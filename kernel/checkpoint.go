@@ -1,0 +1,120 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// Save writes entries of the task's checkpoint; only those that are named change, a nil value removes one. When it returns
+// nil they are durable: a later run, after whatever crash, finds them by Load. ErrFenced says that the task belongs to another,
+// and ends the run's context. Messages that are consumed here are not seen again.
+func (r *Run) Save(ctx context.Context, entries map[string][]byte, consume ...ID) error {
+	for name, value := range entries {
+		if err := store.CheckKey("entry", name); err != nil {
+			return err
+		}
+		if err := r.k.fits("entry "+name, r.task.Kind, len(value)); err != nil {
+			return err
+		}
+	}
+	sealed := entries
+	if !r.task.Sealed.IsZero() {
+		var err error
+		if sealed, err = r.k.sealEntries(r.task.ID, entries); err != nil {
+			return err
+		}
+	}
+	var asked string
+	err := r.k.persist(ctx, -1, func(ctx context.Context, _ bool) (err error) {
+		asked, err = r.k.store.Save(ctx, store.SaveRequest{Fence: r.fence, Entries: sealed, Consume: consume})
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrFenced):
+		r.cancel(ErrFenced)
+	case err == nil && asked != "" && asked != r.task.Asked:
+		r.k.mu.Lock()
+		r.ask(asked)
+		r.k.mu.Unlock()
+	}
+	if err != nil {
+		return fmt.Errorf("save: %w", err)
+	}
+	return nil
+}
+
+// Load reads entries of the task's checkpoint, all of them if none is named. What is not there is missing in the answer.
+func (r *Run) Load(ctx context.Context, names ...string) (map[string][]byte, error) {
+	var entries map[string][]byte
+	err := r.k.persist(ctx, -1, func(ctx context.Context, _ bool) (err error) {
+		entries, err = r.k.store.Load(ctx, r.task.ID, names...)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("load: %w", err)
+	}
+	if r.task.Sealed.IsZero() {
+		return entries, nil
+	}
+	for name, sealed := range entries {
+		if entries[name], err = r.k.unseal(r.task.ID, "entry/"+name, sealed); err != nil {
+			return nil, fmt.Errorf("load: %w", err)
+		}
+	}
+	return entries, nil
+}
+
+// Messages lists what came into the task's inbox and was not consumed, in the order it came. Consume a message with the Save or the
+// Outcome that records its use: then it is used once, whatever crashes.
+func (r *Run) Messages(ctx context.Context) ([]Message, error) {
+	var list []Message
+	err := r.k.persist(ctx, -1, func(ctx context.Context, _ bool) (err error) {
+		list, err = r.k.store.Messages(ctx, r.task.ID)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the inbox: %w", err)
+	}
+	if r.task.Sealed.IsZero() {
+		return list, nil
+	}
+	for i, m := range list {
+		if list[i].Body, err = r.k.unseal(r.task.ID, "message", m.Body); err != nil {
+			return nil, fmt.Errorf("read the inbox: %w", err)
+		}
+	}
+	return list, nil
+}
+
+// Progress tells how far the run is. It costs nothing and never fails: what was told last is written with the next beat, or
+// with the outcome.
+func (r *Run) Progress(done, total int64, note string) {
+	r.k.mu.Lock()
+	defer r.k.mu.Unlock()
+	r.progress = &Progress{Done: done, Total: total, Note: clip(note, store.KeyLimit)}
+}
+
+// saveProgress writes what runs have told since the last beat. It is shown, not promised: a failure is not repeated.
+func (k *Kernel) saveProgress(ctx context.Context) {
+	k.mu.Lock()
+	var saves []store.SaveRequest
+	for _, r := range k.sortedRuns() {
+		if r.progress != nil && !r.settling {
+			saves = append(saves, store.SaveRequest{Fence: r.fence, Progress: r.progress})
+			r.progress = nil
+		}
+	}
+	k.mu.Unlock()
+	for _, s := range saves {
+		err := k.call(ctx, k.cfg.Beat, func(ctx context.Context) error {
+			_, err := k.store.Save(ctx, s)
+			return err
+		})
+		if err != nil && !store.Answered(err) {
+			return // the store is away: the beat has more need of the time
+		}
+	}
+}

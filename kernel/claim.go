@@ -1,0 +1,168 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// appetite is what the kernel knows of work that waits for it. k.mu guards it.
+type appetite struct {
+	hungry   bool // there may be something to claim
+	news     int  // grows with each hint, so that one that comes during a claim is not lost
+	claiming bool // one claim is under way at a time
+	turn     int  // grows with each claim
+	nextAt   time.Time
+	cursors  map[string]string
+}
+
+func (a *appetite) wake() { a.hungry, a.news = true, a.news+1 }
+
+// plan is a claim that is about to be made.
+type plan struct {
+	worker  *worker
+	req     store.ClaimRequest
+	news    int
+	suspect bool
+}
+
+// claimLoop takes work when there may be some and a slot is free. It sleeps only when one of both is missing.
+func (k *Kernel) claimLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		if p := k.plan(); p != nil {
+			k.claim(ctx, p)
+			continue
+		}
+		k.kick.Wait(ctx, k.untilDue())
+	}
+}
+
+// untilDue returns how long there is nothing to claim as far as is known; negative: until a hint comes.
+func (k *Kernel) untilDue() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if wait := k.suspects.overdue(k.env.Now(), k.cfg.DeadAfter, len(k.runs)); wait > 0 {
+		return wait
+	}
+	if k.appetite.nextAt.IsZero() {
+		return -1
+	}
+	if wait := k.appetite.nextAt.Sub(k.env.Now()); wait > 0 {
+		return wait
+	}
+	k.appetite.nextAt = time.Time{}
+	k.appetite.wake()
+	if k.worker.fenced || k.quiet || k.state != Running {
+		return -1
+	}
+	return 0
+}
+
+// plan makes a claim of the free slots, or nil if none is to be made now.
+func (k *Kernel) plan() *plan {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w, a := k.worker, &k.appetite
+	if k.state != Running || k.quiet || w == nil || w.fenced || a.claiming || len(k.served) == 0 {
+		return nil
+	}
+	p := &plan{worker: w, news: a.news}
+	if k.suspects.turn {
+		n := k.suspects.want(k.env.Now(), k.cfg.DeadAfter, len(k.runs))
+		if n == 0 {
+			return nil
+		}
+		p.suspect, p.req.Suspects = true, n
+	} else if !a.hungry {
+		return nil
+	}
+	p.req.Queues = k.freeSlots()
+	if len(p.req.Queues) == 0 {
+		return nil
+	}
+	p.req.Worker, p.req.Kinds, p.req.Nonce = w.id, k.served, k.NewID()
+	a.claiming = true
+	a.turn++
+	return p
+}
+
+// freeSlots lists the queues that have some, by name. k.mu is held.
+func (k *Kernel) freeSlots() []store.QueueSlots {
+	used := map[string]int{}
+	for _, r := range k.runs {
+		if !r.settling {
+			used[r.task.Queue]++
+		}
+	}
+	var free []store.QueueSlots
+	for _, queue := range slices.Sorted(maps.Keys(k.cfg.Slots)) {
+		if n := k.cfg.Slots[queue] - used[queue]; n > 0 {
+			free = append(free, store.QueueSlots{Queue: queue, Slots: n, Cursor: k.appetite.cursors[queue]})
+		}
+	}
+	return free
+}
+
+// claim makes a planned claim, repeats it under its nonce until it is answered, and starts what it brought.
+func (k *Kernel) claim(ctx context.Context, p *plan) {
+	var res store.ClaimResult
+	err := k.persist(ctx, -1, func(ctx context.Context, repeat bool) (err error) {
+		p.req.Repeat = repeat
+		res, err = k.store.Claim(ctx, p.req)
+		return err
+	})
+	k.claimed(p, res, err)
+}
+
+// claimed takes in the answer of a claim and starts what it brought.
+func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
+	if errors.Is(err, store.ErrDead) {
+		k.lose(p.worker)
+		k.beatNow.Notify() // the beat will be told too, and joins anew
+	} else if err != nil {
+		k.away(err)
+	}
+	k.mu.Lock()
+	a := &k.appetite
+	a.claiming = false
+	if p.suspect {
+		k.suspects.took(len(res.Tasks))
+	} else {
+		asked := 0
+		for _, q := range p.req.Queues {
+			asked += q.Slots
+		}
+		a.hungry = err != nil || p.req.Repeat || res.Again || len(res.Tasks) >= asked || a.news != p.news
+		a.nextAt = time.Time{}
+		if res.Next > 0 {
+			a.nextAt = k.env.Now().Add(res.Next)
+		}
+	}
+	maps.Copy(a.cursors, res.Cursors)
+	runs := make([]*Run, 0, len(res.Tasks))
+	for _, t := range res.Tasks {
+		runs = append(runs, k.newRun(t, p))
+	}
+	start := k.execute
+	if k.state != Running || k.quiet {
+		start = k.decline // the drain began while the claim was under way
+	}
+	k.mu.Unlock()
+	for _, r := range runs {
+		k.team.Go(func() { start(r) })
+	}
+	k.kick.Notify()
+}
+
+// decline gives back what a claim has brought too late.
+func (k *Kernel) decline(r *Run) {
+	defer k.forget(r)
+	k.mu.Lock()
+	r.returned = true
+	k.mu.Unlock()
+	k.release(r)
+}

@@ -1,0 +1,169 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// Get reads a task. What is sealed is opened if this process can; if not, the error says so and the rest is there.
+func (k *Kernel) Get(ctx context.Context, id ID) (Task, error) {
+	var t Task
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		t, err = k.store.Get(ctx, id)
+		return err
+	})
+	if err != nil {
+		return t, fmt.Errorf("get task %s: %w", id, err)
+	}
+	return k.openTask(t)
+}
+
+// List pages through tasks. Payloads that are sealed stay sealed.
+func (k *Kernel) List(ctx context.Context, f store.Filter, page store.PageRequest) (store.Page[Task], error) {
+	var p store.Page[Task]
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		p, err = k.store.List(ctx, f, page)
+		return err
+	})
+	return p, wrap("list tasks", err)
+}
+
+// Cancel ends a task that waits at once; one that runs is asked to end: its context ends within a second, and if it still
+// finishes, that counts. It returns the state after it. An ended task is left as it is.
+func (k *Kernel) Cancel(ctx context.Context, id ID, reason string) (store.State, error) {
+	var s store.State
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		s, err = k.store.Cancel(ctx, id, reason)
+		return err
+	})
+	return s, wrap("cancel task "+id.String(), err)
+}
+
+// Retry makes a failed or cancelled task ready again, with all its attempts before it.
+func (k *Kernel) Retry(ctx context.Context, id ID) error {
+	return wrap("retry task "+id.String(), k.ask(ctx, func(ctx context.Context) error { return k.store.Retry(ctx, id) }))
+}
+
+// Free makes a task ready that was held for an operator.
+func (k *Kernel) Free(ctx context.Context, id ID) error {
+	return wrap("free task "+id.String(), k.ask(ctx, func(ctx context.Context) error { return k.store.Free(ctx, id) }))
+}
+
+// Delete removes a task that has ended.
+func (k *Kernel) Delete(ctx context.Context, id ID) error {
+	return wrap("delete task "+id.String(), k.ask(ctx, func(ctx context.Context) error { return k.store.Delete(ctx, id) }))
+}
+
+// Send puts a message into a task's inbox and wakes it. An empty message ID is made; the same ID again has no effect.
+func (k *Kernel) Send(ctx context.Context, m Message) (ID, error) {
+	if err := store.CheckName("message name", m.Name); err != nil {
+		return ID{}, err
+	}
+	if err := k.fits("message "+m.Name, "message", len(m.Body)); err != nil {
+		return ID{}, err
+	}
+	if m.ID.IsZero() {
+		m.ID = k.NewID()
+	}
+	if k.cfg.Sealer != nil {
+		body, err := k.seal(m.Task, "message", m.Body)
+		if err != nil {
+			return ID{}, err
+		}
+		m.Body = body
+	}
+	return m.ID, wrap("send to task "+m.Task.String(), k.ask(ctx, func(ctx context.Context) error { return k.store.Send(ctx, m) }))
+}
+
+// Group reads a group.
+func (k *Kernel) Group(ctx context.Context, id ID) (Group, error) {
+	return k.group(ctx, "read", id, k.store.Group)
+}
+
+// Seal says that all first members of a group are there: from now on they run, unless the group is held.
+func (k *Kernel) Seal(ctx context.Context, id ID) (Group, error) {
+	return k.group(ctx, "seal", id, k.store.Seal)
+}
+
+// Release ends the hold of a group.
+func (k *Kernel) Release(ctx context.Context, id ID) (Group, error) {
+	return k.group(ctx, "release", id, k.store.Release)
+}
+
+// Abort asks all members of a group to end.
+func (k *Kernel) Abort(ctx context.Context, id ID, reason string) (Group, error) {
+	return k.group(ctx, "abort", id, func(ctx context.Context, id ID) (Group, error) { return k.store.Abort(ctx, id, reason) })
+}
+
+func (k *Kernel) group(ctx context.Context, verb string, id ID, fn func(context.Context, ID) (Group, error)) (Group, error) {
+	var g Group
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		g, err = fn(ctx, id)
+		return err
+	})
+	return g, wrap(verb+" group "+id.String(), err)
+}
+
+// Pause keeps claims away from a scope, for a while or, if d is 0, until Resume. What runs goes on.
+func (k *Kernel) Pause(ctx context.Context, s store.Scope, d time.Duration, reason string) error {
+	return wrap("pause", k.ask(ctx, func(ctx context.Context) error { return k.store.Pause(ctx, s, d, reason) }))
+}
+
+// Resume ends the pause of exactly this scope.
+func (k *Kernel) Resume(ctx context.Context, s store.Scope) error {
+	return wrap("resume", k.ask(ctx, func(ctx context.Context) error { return k.store.Resume(ctx, s) }))
+}
+
+// PutLimit bounds the tasks of a limit key across the fleet, and returns the limit that stood before.
+func (k *Kernel) PutLimit(ctx context.Context, l store.Limit) (store.Limit, error) {
+	if err := store.CheckKey("limit key", l.Key); err != nil || l.Key == "" {
+		return store.Limit{}, fmt.Errorf("put limit: %w: the key is empty or odd", store.ErrInvalid)
+	}
+	var before store.Limit
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		before, err = k.store.PutLimit(ctx, l)
+		return err
+	})
+	return before, wrap("put limit "+l.Key, err)
+}
+
+// Workers lists the fleet.
+func (k *Kernel) Workers(ctx context.Context) ([]store.Worker, error) {
+	var ws []store.Worker
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		ws, err = k.store.Workers(ctx)
+		return err
+	})
+	return ws, wrap("list workers", err)
+}
+
+// Queues counts what waits.
+func (k *Kernel) Queues(ctx context.Context) ([]store.QueueStatus, error) {
+	var qs []store.QueueStatus
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		qs, err = k.store.Queues(ctx)
+		return err
+	})
+	return qs, wrap("list queues", err)
+}
+
+// Stats lists what happened minute by minute in [from, until).
+func (k *Kernel) Stats(ctx context.Context, from, until time.Time) ([]store.Minute, error) {
+	var ms []store.Minute
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		ms, err = k.store.Stats(ctx, from, until)
+		return err
+	})
+	return ms, wrap("read statistics", err)
+}
+
+// wrap says what was being done. It keeps nil.
+func wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

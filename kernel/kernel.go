@@ -1,0 +1,143 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// State says what a kernel is doing.
+type State string
+
+// The states of a kernel. A kernel that was never run is idle: it submits, reads and waits.
+const (
+	Idle     State = "idle"
+	Starting State = "starting"
+	Running  State = "running"
+	Draining State = "draining" // claims no more; runs go on
+	Stopping State = "stopping" // gives back what still runs, and leaves
+	Stopped  State = "stopped"
+)
+
+// Kernel is the working part of a process. Its methods may be called from any goroutine.
+type Kernel struct {
+	store store.Store
+	cfg   Config
+	env   Env
+	log   *slog.Logger
+
+	life        context.Context //nolint:containedctx // the span in which detached writes are repeated: it ends with Close
+	end         context.CancelCauseFunc
+	crew        *crew
+	submits     *gather[submission, submitted]
+	completions *gather[*settlement, store.Completed]
+	storeAway   atomic.Bool
+
+	kick    Signal // the claim loop should look again
+	beatNow Signal // the beat loop should not wait
+	sweep   Signal // the sweep loop should not wait
+	tickNow Signal // the schedule loop should not wait
+	idle    Signal // a run has ended, or the drain was cut short
+	stop    Signal // Run should look whether to go on
+
+	// Set by Run before it starts anything.
+	team   *crew    // loops and runs
+	served []string // kinds, sorted
+
+	mu       sync.Mutex
+	handlers map[string]Handler // not changed once Run has begun
+	state    State
+	closed   bool
+	quiet    bool
+	halted   bool
+	left     bool // the fleet was left on purpose: no joining anew
+	worker   *worker
+	runs     map[store.Fence]*Run
+	begun    int64 // runs begun, for their order
+	appetite appetite
+	suspects suspects
+	watching bool
+	waiters  map[ID][]Signal
+	swept    time.Time // when the last recovery pass was answered
+}
+
+// New makes a kernel on a store. It starts nothing. The error tells which field of the Config is wrong, and what to do.
+func New(st store.Store, cfg Config) (*Kernel, error) {
+	if st == nil {
+		return nil, fmt.Errorf("kernel.New: %w: the store is nil", store.ErrInvalid)
+	}
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	k := &Kernel{
+		store: st, cfg: cfg, env: cfg.Env, log: cfg.Logger,
+		crew: newCrew(cfg.Env),
+		kick: cfg.Env.NewSignal(), beatNow: cfg.Env.NewSignal(), sweep: cfg.Env.NewSignal(),
+		tickNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),
+		handlers: map[string]Handler{}, state: Idle,
+		runs: map[store.Fence]*Run{}, waiters: map[ID][]Signal{},
+		appetite: appetite{cursors: map[string]string{}}, suspects: suspects{allow: 1},
+	}
+	k.life, k.end = k.env.WithCancel(k.env.Detach(context.Background()))
+	k.submits = &gather[submission, submitted]{env: k.env, crew: k.crew, limit: 256, flush: k.flushSubmits}
+	k.completions = &gather[*settlement, store.Completed]{env: k.env, crew: k.crew, limit: 256, flush: k.flushCompletions}
+	return k, nil
+}
+
+// Handle says that this process runs the tasks of a kind. It must be called before Run. It panics on a programmer's mistake:
+// a name that no kind can have, no handler, a second handler for a kind, a call after Run.
+func (k *Kernel) Handle(kind string, h Handler) {
+	if err := store.CheckName("kind", kind); err != nil {
+		panic(fmt.Errorf("kernel.Handle: %w", err))
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case h == nil:
+		panic(fmt.Sprintf("kernel.Handle: the handler for kind %q is nil", kind))
+	case k.handlers[kind] != nil:
+		panic(fmt.Sprintf("kernel.Handle: kind %q has a handler already; give the second one a kind of its own", kind))
+	case k.state != Idle:
+		panic(fmt.Sprintf("kernel.Handle: kind %q comes after Run; call Handle before Run", kind))
+	}
+	for i := len(k.cfg.Around) - 1; i >= 0; i-- {
+		h = k.cfg.Around[i](h)
+	}
+	k.handlers[kind] = h
+}
+
+// State returns what the kernel is doing.
+func (k *Kernel) State() State {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state
+}
+
+// Store returns what kind of store the kernel works on.
+func (k *Kernel) Store() store.Info { return k.store.Info() }
+
+// Close ends a kernel: a Run that goes on drains without the store, calls under way are given up as in doubt, later ones are ErrClosed. It waits for what
+// the kernel started. The store stays open. Closing twice has no effect.
+func (k *Kernel) Close() {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
+	k.end(ErrClosed)
+	k.stop.Notify()
+	k.crew.Wait(k.env.Detach(context.Background()), -1)
+}
+
+func (k *Kernel) open() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return ErrClosed
+	}
+	return nil
+}

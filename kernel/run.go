@@ -1,0 +1,176 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// Run is one attempt at a task, as its handler sees it.
+type Run struct {
+	k       *Kernel
+	task    Task // as it was claimed
+	opened  Task // the same with its seals opened, for the handler alone
+	fence   store.Fence
+	worker  *worker
+	suspect bool
+	order   int64
+	started time.Time
+
+	ctx    context.Context //nolint:containedctx // the run's own span, ended by the loops that watch over it
+	cancel context.CancelCauseFunc
+
+	// Guarded by k.mu.
+	asked    string
+	returned bool // the handler has
+	settling bool // its outcome is on its way: the slot is free
+	overAt   time.Time
+	progress *Progress
+}
+
+// newRun registers a run. k.mu is held.
+func (k *Kernel) newRun(t Task, p *plan) *Run {
+	k.begun++
+	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, started: k.env.Now(), asked: t.Asked}
+	r.ctx, r.cancel = k.env.WithCancel(k.life)
+	k.runs[r.fence] = r
+	return r
+}
+
+// execute runs the handler and sees the outcome through. The run counts as held until its outcome is durable.
+func (k *Kernel) execute(r *Run) {
+	defer k.forget(r)
+	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt()})
+	ctx, cancel := r.ctx, context.CancelFunc(func() {})
+	if r.task.Timeout > 0 {
+		ctx, cancel = k.env.WithTimeout(ctx, r.task.Timeout, ErrTimeout)
+	}
+	defer cancel()
+	out, err := r.invoke(ctx)
+	k.mu.Lock()
+	r.returned = true
+	k.mu.Unlock()
+	k.settle(r, r.conclude(context.Cause(ctx), out, err))
+}
+
+// invoke calls the handler. A panic of its is a failed attempt; it is caught here and nowhere else.
+func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			passExit(p)
+			out, err = Outcome{}, &panicError{value: p, stack: debug.Stack()}
+		}
+	}()
+	if r.opened, err = r.k.openTask(r.task); err != nil {
+		return Outcome{}, Permanent(err)
+	}
+	return r.k.handlers[r.task.Kind](ctx, r)
+}
+
+// conclude makes an outcome of what a handler returned.
+func (r *Run) conclude(cause error, out Outcome, err error) Outcome {
+	if err == nil {
+		if out.Kind == "" {
+			out.Kind = store.OutcomeDone
+		}
+		return out
+	}
+	switch {
+	case errors.Is(cause, ErrFenced), errors.Is(cause, ErrDraining), errors.Is(cause, ErrClosed), errors.Is(cause, errStopped):
+		return Outcome{Kind: store.OutcomeRelease} // not the handler's fault
+	case errors.Is(cause, ErrAsked) && r.task.Owned:
+		return Outcome{Kind: store.OutcomeRelease} // made ready again, the handler is told with the claim
+	case errors.Is(cause, ErrAsked):
+		return Outcome{Kind: store.OutcomeCancel, Reason: r.Asked(), Error: describe(err)}
+	case errors.Is(cause, ErrTimeout) && !errors.Is(err, ErrTimeout):
+		err = fmt.Errorf("%w (%v): %w", ErrTimeout, r.task.Timeout, err)
+	}
+	return r.failed(err)
+}
+
+// failed decides between another attempt and the end.
+func (r *Run) failed(err error) Outcome {
+	var permanent permanentError
+	var after retryAfterError
+	attempts := r.task.Attempts + 1
+	switch {
+	case errors.As(err, &permanent):
+		return Outcome{Kind: store.OutcomeFail, Reason: "permanent", Error: describe(err)}
+	case r.task.Retry.Spent(attempts):
+		return Outcome{Kind: store.OutcomeFail, Reason: store.ReasonAttempts, Error: describe(err)}
+	case errors.As(err, &after):
+		return Outcome{Kind: store.OutcomeRetry, Delay: max(after.wait, 0), Error: describe(err)}
+	}
+	wait := r.task.Retry.Wait(attempts)
+	if !r.task.Retry.Exact {
+		wait = time.Duration(float64(wait) * uniform(r.k.env)) // full jitter
+	}
+	return Outcome{Kind: store.OutcomeRetry, Delay: wait, Error: describe(err)}
+}
+
+// forget takes a run that is over off the books.
+func (k *Kernel) forget(r *Run) {
+	r.cancel(errStopped)
+	k.mu.Lock()
+	delete(k.runs, r.fence)
+	if r.suspect {
+		k.suspects.outlived(k.env.Now())
+	}
+	k.mu.Unlock()
+	k.kick.Notify()
+	k.idle.Notify()
+}
+
+// ask tells a run that its task was asked to end. k.mu is held.
+func (r *Run) ask(reason string) {
+	r.asked = reason
+	r.cancel(ErrAsked)
+}
+
+// stuck counts the handlers that have not returned ten seconds after their context ended. k.mu is held.
+func (k *Kernel) stuck() int {
+	now, n := k.env.Now(), 0
+	for _, r := range k.runs {
+		over := r.ctx.Err() != nil || r.task.Timeout > 0 && now.Sub(r.started) > r.task.Timeout
+		switch {
+		case !over || r.settling:
+		case r.overAt.IsZero():
+			r.overAt = now
+		case now.Sub(r.overAt) > 10*time.Second:
+			n++
+		}
+	}
+	return n
+}
+
+// Task returns the record as it was when the run began.
+func (r *Run) Task() Task { return r.opened }
+
+// ID returns the id of the task.
+func (r *Run) ID() ID { return r.task.ID }
+
+// Key is the same on every attempt at this task, and no other task has it: for receivers that tell repeats by a key.
+func (r *Run) Key() string { return r.task.ID.String() }
+
+// Fence returns (epoch, id) of this run: a resource that keeps the highest epoch it has seen can refuse late writers.
+func (r *Run) Fence() store.Fence { return r.fence }
+
+// Attempt returns 1 for the first attempt. A crash is not an attempt.
+func (r *Run) Attempt() int { return r.task.Attempts + 1 }
+
+// Asked returns why the task was asked to end, or nothing. An Owned task must end itself then.
+func (r *Run) Asked() string {
+	r.k.mu.Lock()
+	defer r.k.mu.Unlock()
+	return r.asked
+}
+
+// Logger returns the kernel's log with the run's name in it.
+func (r *Run) Logger() *slog.Logger {
+	return r.k.log.With("task", r.task.ID.String(), "kind", r.task.Kind, "queue", r.task.Queue, "attempt", r.Attempt())
+}

@@ -1,0 +1,120 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// settlement is an outcome on its way to the store.
+type settlement struct {
+	run        *Run
+	completion store.Completion
+}
+
+// settle sees an outcome through: it returns when the outcome is durable, or refused, or the process ends. It is detached from
+// every context but the kernel's own: the work is done, and must not be lost because somebody stopped waiting.
+func (k *Kernel) settle(r *Run, out Outcome) {
+	out, err := k.check(r, out)
+	if err != nil {
+		out = Outcome{Kind: store.OutcomeFail, Reason: "invalid", Error: describe(Typed("invalid", err))}
+	}
+	answer, sent := k.complete(r, out)
+	if sent && errors.Is(answer.Err, store.ErrInvalid) {
+		// The store refuses what the handler wants to be written: no repeat can mend that.
+		answer, _ = k.write(r, Outcome{Kind: store.OutcomeFail, Reason: "invalid", Error: describe(Typed("invalid", answer.Err))})
+	}
+	if !sent {
+		return
+	}
+	event := Event{
+		Kind: TaskSettled, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id,
+		Attempt: r.Attempt(), State: answer.State, Took: k.env.Now().Sub(r.started), Err: answer.Err,
+	}
+	switch {
+	case errors.Is(answer.Err, store.ErrFenced):
+		event.Kind = TaskFenced
+		k.log.Warn("fence lost; the outcome was refused", "task", r.task.ID.String(), "kind", r.task.Kind, "worker", r.worker.id)
+	case answer.Err != nil:
+		k.log.Error("outcome not written", "task", r.task.ID.String(), "kind", r.task.Kind, "err", answer.Err)
+	case out.Error != nil:
+		k.log.Warn("attempt failed", "task", r.task.ID.String(), "kind", r.task.Kind, "queue", r.task.Queue,
+			"attempt", r.Attempt(), "state", string(answer.State), "err", out.Error.Message)
+	}
+	k.observe(event)
+}
+
+// check refuses what can never be stored, and seals the rest.
+func (k *Kernel) check(r *Run, out Outcome) (Outcome, error) {
+	if err := k.fits("result", r.task.Kind, len(out.Result)); err != nil {
+		return out, err
+	}
+	for name, value := range out.Entries {
+		if err := k.fits("entry "+name, r.task.Kind, len(value)); err != nil {
+			return out, err
+		}
+	}
+	if n := len(out.Follow); n > store.FollowLimit {
+		return out, fmt.Errorf("%w: the outcome has %d follow-ups; at most %d are allowed: submit more through a group", store.ErrInvalid, n, store.FollowLimit)
+	}
+	return k.sealOutcome(&r.task, out)
+}
+
+// complete writes the outcome of a run unless somebody else does already: a drain gives back what the handler has not finished.
+func (k *Kernel) complete(r *Run, out Outcome) (store.Completed, bool) {
+	k.mu.Lock()
+	if r.settling {
+		k.mu.Unlock()
+		return store.Completed{}, false
+	}
+	r.settling = true
+	out.Progress = r.progress
+	k.mu.Unlock()
+	return k.write(r, out)
+}
+
+func (k *Kernel) write(r *Run, out Outcome) (store.Completed, bool) {
+	answer, err := k.completions.do(k.life, &settlement{run: r, completion: store.Completion{Fence: r.fence, Outcome: out}})
+	if err != nil {
+		answer.Err = err
+	}
+	return answer, true
+}
+
+// flushCompletions writes outcomes that came together, and claims for the slots that they free in the same call.
+func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
+	req := store.CompleteRequest{Items: make([]store.Completion, len(items))}
+	for i, it := range items {
+		req.Items[i] = it.completion
+	}
+	p := k.plan()
+	if p != nil {
+		req.Claim = &p.req
+	}
+	var res store.CompleteResult
+	err := k.persist(k.life, -1, func(ctx context.Context, repeat bool) (err error) {
+		p.repeated(repeat)
+		res, err = k.store.Complete(ctx, req)
+		return err
+	})
+	if p != nil {
+		k.claimed(p, res.Claim, errors.Join(err, res.ClaimErr))
+	}
+	if err == nil {
+		return res.Items
+	}
+	answers := make([]store.Completed, len(items))
+	for i := range answers {
+		answers[i].Err = err
+	}
+	return answers
+}
+
+// repeated marks the claim of a call that is made again.
+func (p *plan) repeated(repeat bool) {
+	if p != nil {
+		p.req.Repeat = repeat
+	}
+}

@@ -1,0 +1,59 @@
+package kernel
+
+import "time"
+
+// suspects is this worker's turn at tasks that may kill it. While a turn lasts it takes nothing else, so that a death can be
+// blamed on what was tried and on nothing beside it. k.mu guards it.
+type suspects struct {
+	turn    bool
+	since   time.Time
+	allow   int // how many are tried at once: 1, and twice as many after each round that it outlived
+	running int
+}
+
+const mostSuspects = 16
+
+func (s *suspects) begin(now time.Time) {
+	if !s.turn {
+		s.turn, s.since = true, now
+	}
+}
+
+// want returns how many suspects to ask for now. Others that still run delay a turn by patience at most; then one suspect
+// is tried in their company.
+func (s *suspects) want(now time.Time, patience time.Duration, runs int) int {
+	switch {
+	case s.running > 0:
+		return 0
+	case runs == 0:
+		return s.allow
+	case now.Sub(s.since) >= patience:
+		return 1
+	}
+	return 0
+}
+
+// overdue returns how long a turn still waits for others to end; 0: it does not wait.
+func (s *suspects) overdue(now time.Time, patience time.Duration, runs int) time.Duration {
+	if !s.turn || s.running > 0 || runs == 0 {
+		return 0
+	}
+	return max(patience-now.Sub(s.since), 0)
+}
+
+// took notes how many a claim brought; none ends the turn.
+func (s *suspects) took(n int) {
+	s.running = n
+	if n == 0 {
+		s.turn = false
+	}
+}
+
+// outlived notes that a suspect's run ended and the process lives.
+func (s *suspects) outlived(now time.Time) {
+	s.running--
+	if s.running == 0 {
+		s.allow = min(2*s.allow, mostSuspects)
+		s.since = now
+	}
+}

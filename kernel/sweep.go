@@ -1,0 +1,110 @@
+package kernel
+
+import (
+	"context"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// passLimit bounds how many chunks one pass does before it looks at the clock again.
+const passLimit = 100
+
+// sweepLoop looks for dead workers and does what time has made ripe. The first pass comes at once: a process that starts
+// after a crash finds the work of the one before.
+func (k *Kernel) sweepLoop(ctx context.Context) {
+	k.recover(ctx, true)
+	k.promote(ctx)
+	next := k.env.Now().Add(k.jitter(k.cfg.RecoverEvery))
+	for ctx.Err() == nil {
+		if k.sweep.Wait(ctx, max(next.Sub(k.env.Now()), 0)) {
+			k.promote(ctx) // a beat says that there is something
+			continue
+		}
+		k.recover(ctx, false)
+		next = k.env.Now().Add(k.jitter(k.cfg.RecoverEvery))
+	}
+}
+
+// jitter spreads the passes of a fleet.
+func (k *Kernel) jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*uniform(k.env)))
+}
+
+// recover puts the tasks of dead workers back, chunk by chunk.
+func (k *Kernel) recover(ctx context.Context, force bool) {
+	for range passLimit {
+		var res store.RecoverResult
+		err := k.call(ctx, k.cfg.CallTimeout, func(ctx context.Context) (err error) {
+			res, err = k.store.Recover(ctx, store.RecoverRequest{Worker: k.present().id, Force: force})
+			return err
+		})
+		if err != nil {
+			if ctx.Err() == nil {
+				k.away(err)
+			}
+			return
+		}
+		k.mu.Lock()
+		k.swept = k.env.Now()
+		k.mu.Unlock()
+		k.report(res)
+		if !res.More {
+			return
+		}
+		force = true // the rest of this pass, not another one
+	}
+}
+
+// report logs what a pass did: one line per worker and per task.
+func (k *Kernel) report(res store.RecoverResult) {
+	for _, w := range res.Dead {
+		k.log.Warn("worker declared dead", "worker", w.ID, "how", string(w.Death), "held", w.HeldAt)
+		k.observe(Event{Kind: WorkerDead, Worker: w.ID})
+	}
+	for _, t := range res.Tasks {
+		switch {
+		case t.State == store.Failed || t.State == store.Held:
+			k.log.Error("task not put back", "task", t.ID.String(), "kind", t.Kind, "queue", t.Queue, "worker", t.Worker, "state", string(t.State), "reason", t.Reason)
+		default:
+			k.log.Info("task put back", "task", t.ID.String(), "kind", t.Kind, "queue", t.Queue, "worker", t.Worker, "state", string(t.State), "crash", t.Crash)
+		}
+		k.observe(Event{Kind: TaskRecovered, Task: t.ID, Name: t.Kind, Queue: t.Queue, Worker: t.Worker, State: t.State})
+	}
+}
+
+// promote does what time has made ripe, chunk by chunk.
+func (k *Kernel) promote(ctx context.Context) {
+	for range passLimit {
+		var res store.PromoteResult
+		err := k.call(ctx, k.cfg.CallTimeout, func(ctx context.Context) (err error) {
+			res, err = k.store.Promote(ctx, 0)
+			return err
+		})
+		if err != nil || !res.More {
+			return // the next beat says so again
+		}
+	}
+}
+
+// pruneLoop removes what has expired.
+func (k *Kernel) pruneLoop(ctx context.Context) {
+	if k.cfg.PruneEvery < 0 {
+		return
+	}
+	pause := k.env.NewSignal()
+	for ctx.Err() == nil {
+		pause.Wait(ctx, k.jitter(k.cfg.PruneEvery))
+		for range passLimit {
+			const chunk = 1000
+			removed := 0
+			err := k.call(ctx, k.cfg.CallTimeout, func(ctx context.Context) (err error) {
+				removed, err = k.store.Prune(ctx, chunk)
+				return err
+			})
+			if err != nil || removed < chunk {
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package kernel
+
+import (
+	"context"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// The words of the store that users of the kernel share with it.
+type (
+	// ID names a task, a group or a message.
+	ID = store.ID
+	// Spec is what a submitter says of a task.
+	Spec = store.Spec
+	// Task is the record of a task.
+	Task = store.Task
+	// Submitted is what became of a Spec.
+	Submitted = store.Submitted
+	// Outcome is how a run ended. The zero Outcome with no error is done.
+	Outcome = store.Outcome
+	// Retry is the policy by which a task is tried again.
+	Retry = store.Retry
+	// Unique keeps a second task of the same kind and key out.
+	Unique = store.Unique
+	// NewGroup creates a group.
+	NewGroup = store.NewGroup
+	// Group is the record of a group.
+	Group = store.Group
+	// Message is a signal to a task.
+	Message = store.Message
+	// Schedule is a stored rule by which tasks are submitted.
+	Schedule = store.Schedule
+	// Progress is how far a run is.
+	Progress = store.Progress
+)
+
+// Handler runs the tasks of one kind. It returns the outcome, or an error: the attempt has failed, and is tried again as the
+// task's Retry says, unless the error says otherwise (Permanent, RetryAfter, Snooze). The context ends when the attempt's time
+// is up, when the task is asked to end, when the process stops, and when the task was lost to another: context.Cause tells which.
+type Handler func(ctx context.Context, run *Run) (Outcome, error)
+
+// NewID makes an id for a task, a group or a message.
+func (k *Kernel) NewID() ID { return store.MakeID(k.env.Now(), k.env.Random()) }

@@ -1,0 +1,116 @@
+package kernel
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// lookAgain is how often a waiter looks without having been told: notices are hints, and may be lost.
+const lookAgain = 5 * time.Second
+
+// Wait returns a task once it has ended, by whichever road: look at its State. It is told by the store, and does not poll. If
+// ctx ends first, the error is its cause, and the task is as it was last seen.
+func (k *Kernel) Wait(ctx context.Context, id ID) (Task, error) {
+	signal := k.follow(id)
+	defer k.unfollow(id, signal)
+	for {
+		t, err := k.Get(ctx, id)
+		if err != nil || t.State.Terminal() {
+			return t, err
+		}
+		if signal.Wait(ctx, k.jitter(lookAgain)); ctx.Err() != nil {
+			return t, context.Cause(ctx)
+		}
+	}
+}
+
+func (k *Kernel) follow(id ID) Signal {
+	signal := k.env.NewSignal()
+	k.mu.Lock()
+	k.waiters[id] = append(k.waiters[id], signal)
+	start := !k.watching && !k.closed
+	if start {
+		k.watching = true
+		// Started by the first waiter, and ended by Close, which waits for it.
+		k.crew.Go(func() { k.watch(k.life, "", nil) })
+	}
+	k.mu.Unlock()
+	k.store.Follow(id)
+	return signal
+}
+
+func (k *Kernel) unfollow(id ID, signal Signal) {
+	k.store.Unfollow(id)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	rest := slices.DeleteFunc(k.waiters[id], func(s Signal) bool { return s == signal })
+	if len(rest) == 0 {
+		delete(k.waiters, id)
+		return
+	}
+	k.waiters[id] = rest
+}
+
+// watchWork listens for work and requests, for each incarnation of this worker anew. Run ends the last one.
+func (k *Kernel) watchWork(ctx context.Context) {
+	queues := make([]string, 0, len(k.cfg.Slots))
+	for queue := range k.cfg.Slots {
+		queues = append(queues, queue)
+	}
+	slices.Sort(queues)
+	pause := k.env.NewSignal()
+	for ctx.Err() == nil {
+		w := k.present()
+		k.watch(w.listen, w.id, queues)
+		pause.Wait(ctx, k.cfg.Beat) // until the next incarnation has joined
+	}
+}
+
+// watch listens until ctx ends. After each break it lets everybody look, as what was said meanwhile was not heard.
+func (k *Kernel) watch(ctx context.Context, worker string, queues []string) {
+	pause := k.env.NewSignal()
+	for ctx.Err() == nil {
+		err := k.store.Watch(ctx, worker, queues, k.notice)
+		if ctx.Err() != nil {
+			return
+		}
+		k.log.Debug("watch ended", "err", err)
+		k.hint()
+		pause.Wait(ctx, k.jitter(time.Second))
+	}
+}
+
+// hint makes everybody look.
+func (k *Kernel) hint() {
+	k.mu.Lock()
+	k.appetite.wake()
+	for _, signals := range k.waiters {
+		for _, s := range signals {
+			s.Notify()
+		}
+	}
+	k.mu.Unlock()
+	k.kick.Notify()
+}
+
+// notice takes in one hint. It is called by the store and must not block.
+func (k *Kernel) notice(n store.Notice) {
+	switch n.Kind {
+	case store.NoticeWork:
+		k.mu.Lock()
+		k.appetite.wake()
+		k.mu.Unlock()
+		k.kick.Notify()
+	case store.NoticeAsked:
+		k.beatNow.Notify() // the beat tells which run, and why
+	case store.NoticeTask:
+		k.mu.Lock()
+		for _, s := range k.waiters[n.Task] {
+			s.Notify()
+		}
+		k.mu.Unlock()
+	}
+}
