@@ -96,8 +96,8 @@ func (k *Kernel) beat(ctx context.Context, every time.Duration) time.Duration {
 		if k.leaving() {
 			return every
 		}
-		_ = k.join(ctx) // fails only when ctx has ended
-		return 0
+		_ = k.join(ctx) // fails only when ctx has ended; it lets the next beat come at once
+		return k.cfg.Beat
 	case err != nil:
 		k.away(err)
 		return every
