@@ -130,7 +130,14 @@ func (k *Kernel) Close() {
 	k.mu.Unlock()
 	k.end(ErrClosed)
 	k.stop.Notify()
-	k.crew.Wait(k.env.Detach(context.Background()), -1)
+	forever := k.env.Detach(context.Background())
+	k.crew.Wait(forever, -1)
+	k.mu.Lock()
+	team := k.team
+	k.mu.Unlock()
+	if team != nil {
+		team.Wait(forever, returnGrace) // handlers that do not return were told of by Run
+	}
 }
 
 func (k *Kernel) open() error {

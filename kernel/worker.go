@@ -36,7 +36,7 @@ func (k *Kernel) join(ctx context.Context) error {
 		sent = k.env.Now()
 		err := k.store.Join(ctx, req)
 		if repeat && errors.Is(err, store.ErrDuplicate) {
-			return nil // an earlier try arrived: nobody else has this id
+			return nil // an earlier try arrived: nobody else has this id. If it was declared dead since, the first beat tells
 		}
 		return err
 	})

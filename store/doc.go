@@ -28,7 +28,8 @@
 //
 // # Workers
 //
-// Join creates an incarnation under a fresh id; nothing else does, and no id joins twice (ErrDuplicate). Beat keeps it alive.
+// Join creates an incarnation under a fresh id; nothing else does, and no id that is on record joins again (ErrDuplicate: a
+// Join repeated after a lost answer). Beat keeps it alive.
 // Death is one mark, set once, before any task of the worker is touched: from then on Beat, Claim and every claim inside
 // Submit and Complete answer ErrDead. Leave is the same mark with reason left. A worker is declared dead, by Recover alone, in
 // one of three ways:

@@ -29,7 +29,8 @@ type Tasks interface {
 	Complete(ctx context.Context, req CompleteRequest) (CompleteResult, error)
 	// Save writes checkpoint entries, progress and the consumption of messages, under the fence. It returns Asked.
 	Save(ctx context.Context, req SaveRequest) (asked string, err error)
-	// Load reads checkpoint entries by name, all of them if none is named. A missing name is missing in the answer.
+	// Load reads checkpoint entries by name, all of them if none is named. A missing name is missing in the answer; of a stripped
+	// task it is ErrNotFound, lest a late run believe that nothing was saved.
 	Load(ctx context.Context, id ID, names ...string) (map[string][]byte, error)
 	// Cancel ends a task that waits, and asks one that runs. It returns the task's state after it. A terminal task is left
 	// as it is, and is no error. An empty reason is ReasonCancelled.

@@ -269,6 +269,9 @@ func (s *Store) Load(ctx context.Context, id store.ID, names ...string) (map[str
 	if err != nil {
 		return nil, err
 	}
+	if t.Stripped {
+		return nil, fmt.Errorf("the checkpoint of task %s is gone: %w", id, store.ErrNotFound)
+	}
 	entries := map[string][]byte{}
 	if len(names) == 0 {
 		maps.Copy(entries, t.entries)
