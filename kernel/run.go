@@ -45,7 +45,7 @@ func (k *Kernel) newRun(t Task, p *plan) *Run {
 // execute runs the handler and sees the outcome through. The run counts as held until its outcome is durable.
 func (k *Kernel) execute(r *Run) {
 	defer k.forget(r)
-	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt()})
+	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt(), Epoch: r.fence.Epoch})
 	ctx, cancel := r.ctx, context.CancelFunc(func() {})
 	if r.task.Timeout > 0 {
 		ctx, cancel = k.env.WithTimeout(ctx, r.task.Timeout, ErrTimeout)

@@ -43,7 +43,8 @@
 //     DeadAfter, and last − since at least the victim's DeadAfter.
 //
 // Join counts as a beat of the victim, never as a beat of the pulse. A stored time later than now is clamped to now.
-// Recover puts the tasks of dead workers back in chunks; each is put back once. The record of a dead worker goes when
+// Recover puts the tasks of dead workers back in chunks; each is put back once. A gate keeps it to one pass per
+// Timing.RecoverEvery for the fleet, save that who can bear better witness (an older session) is not kept out by who cannot. The record of a dead worker goes when
 // nothing runs under it.
 //
 // # Fences

@@ -196,7 +196,7 @@ func (p *picker) turn(l *lane, n int) int {
 	return taken
 }
 
-// fit ends what must not run: an unreadable record, a member of an aborted group.
+// fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time.
 func (p *picker) fit(t *task) bool {
 	if t.corrupt {
 		p.ends--
@@ -206,6 +206,11 @@ func (p *picker) fit(t *task) bool {
 	if g := p.d.groups[t.Group]; g != nil && g.Aborting != "" && t.Asked == "" {
 		p.ends--
 		p.d.ask(t, g.Aborting)
+		return false
+	}
+	if !t.StartByAt.IsZero() && !t.StartByAt.After(p.d.now) {
+		p.ends--
+		p.d.expire(t)
 		return false
 	}
 	return true

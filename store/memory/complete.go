@@ -105,7 +105,7 @@ func (d *data) settle(t *task, out store.Outcome) {
 		e := *out.Error
 		t.Error = &e
 	}
-	if !ends && overruled(t) && !t.Owned {
+	if !ends && d.overruled(t) && !t.Owned {
 		d.end(t, ending{state: store.Cancelled, reason: t.Asked})
 		return
 	}
@@ -150,7 +150,7 @@ func (d *data) write(t *task, out store.Outcome) {
 
 // goOn applies an outcome that does not end the task.
 func (d *data) goOn(t *task, out store.Outcome) {
-	asked := overruled(t)
+	asked := d.overruled(t)
 	if out.Kind != store.OutcomeRelease {
 		t.Charged = false
 	}
