@@ -72,7 +72,7 @@ func (k *Kernel) plan() *plan {
 	}
 	p := &plan{worker: w, news: a.news}
 	if k.suspects.turn {
-		n := k.suspects.want(k.env.Now(), k.cfg.DeadAfter, len(k.runs))
+		n := k.suspects.want(k.env.Now(), k.cfg.DeadAfter, len(k.runs), k.over())
 		if n == 0 {
 			return nil
 		}

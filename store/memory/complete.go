@@ -245,6 +245,10 @@ func (s *Store) Save(ctx context.Context, req store.SaveRequest) (string, error)
 		s.d.settle(t, *t.Staged)
 		return "", fencedError(req.Fence)
 	}
+	if req.Seq > 0 && req.Seq < t.Saves {
+		return t.Asked, fmt.Errorf("save %d of task %s comes after save %d: %w", req.Seq, t.ID, t.Saves, store.ErrChanged)
+	}
+	t.Saves = max(t.Saves, req.Seq)
 	setEntries(t, req.Entries)
 	consume(t, req.Consume)
 	if req.Progress != nil {

@@ -56,7 +56,7 @@ func (d *data) exit(t *task) {
 		}
 		d.overdue.remove(t)
 		d.give(t)
-		t.Worker, t.Nonce, t.Staged, t.DeadlineAt = "", store.ID{}, nil, time.Time{}
+		t.Worker, t.Nonce, t.Staged, t.DeadlineAt, t.Alone = "", store.ID{}, nil, time.Time{}, false
 	}
 }
 

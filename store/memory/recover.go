@@ -145,11 +145,11 @@ func (d *data) takeBack(t *task, w *worker, crash bool) {
 		d.end(t, ending{state: store.Cancelled, reason: t.Asked})
 	case d.overruled(t):
 		d.ready(t)
-	case crash && suspect && w.HeldAt <= 1 && t.Owned:
+	case crash && suspect && t.Alone && w.HeldAt <= 1 && t.Owned:
 		t.Error, t.Reason = crashed, store.ReasonCrashed
 		d.event(t, store.EventHeld, store.ReasonCrashed)
 		d.move(t, store.Held)
-	case crash && suspect && w.HeldAt <= 1:
+	case crash && suspect && t.Alone && w.HeldAt <= 1:
 		d.end(t, ending{state: store.Failed, reason: store.ReasonCrashed, err: crashed})
 	case crash && t.Retry.CrashSpends:
 		d.spend(t, crashed)
