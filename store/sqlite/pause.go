@@ -31,7 +31,9 @@ func (s *step) pauses() []store.Pause {
 	return s.stops
 }
 
-func (s *step) paused(queue, kind, key string) bool { return paused(s.pauses(), s.now, queue, kind, key) }
+func (s *step) paused(queue, kind, key string) bool {
+	return paused(s.pauses(), s.now, queue, kind, key)
+}
 
 func paused(pauses []store.Pause, now time.Time, queue, kind, key string) bool {
 	for _, p := range pauses {
