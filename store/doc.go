@@ -125,6 +125,12 @@
 // one at a time: its head is the oldest task of its queue, kind, lane and limit key that has not ended, suspect or not; a head that is scheduled, parked or held lets the lane wait. With
 // OrderBlock a failed task stays the head until it is retried or deleted.
 //
+// # Notices
+//
+// Notices are hints, and may be lost. A task that becomes ready, a slot or an order that becomes free, a pause that ends and a
+// task that is due sooner than every other are noticed as work; a change of a followed task, and a request to a running one, each
+// as such.
+//
 // # Cost
 //
 // Claim, Complete, Recover, Promote and Prune cost what they return, never what is stored. Lists page by cursor.
