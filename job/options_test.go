@@ -146,8 +146,9 @@ func TestAnAttemptEndsWithItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sleep(job.Config{Timeout: time.Minute, Retry: kernel.Retry{Max: 1}})
 		k := start(t, s)
-		if e := failure(t, must(t, k, s, time.Hour, job.Options{})); e.Type != "timeout" {
-			t.Errorf("error = %+v, want a timeout", e)
+		begin := time.Now()
+		if e := failure(t, must(t, k, s, time.Hour, job.Options{})); e.Type != "timeout" || time.Since(begin) > 2*time.Minute {
+			t.Errorf("error = %+v after %v, want a timeout after a minute", e, time.Since(begin))
 		}
 		for _, timeout := range []time.Duration{2 * time.Hour, job.NoTimeout} {
 			if out, err := must(t, k, s, time.Hour, job.Options{Timeout: timeout}).Wait(t.Context()); err != nil || out != "slept" {
@@ -184,7 +185,8 @@ func TestRetentionSaysHowLongTheResultIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sleep(job.Config{Retention: time.Hour})
 		quiet := job.Define("quiet", func(context.Context, int) (struct{}, error) { return struct{}{}, nil }, job.Config{Retention: job.Forget})
-		k := start(t, s, quiet)
+		slow := kernel.Config{Beat: time.Minute, DeadAfter: 10 * time.Minute, RecoverEvery: time.Minute} // days pass sooner
+		k := startOn(t, memory.New(memory.Config{}), slow, s, quiet)
 		hour := must(t, k, s, 0, job.Options{})
 		half := must(t, k, s, 0, job.Options{Retention: 12 * time.Hour})
 		ever := must(t, k, s, 0, job.Options{Retention: -1})
@@ -226,7 +228,11 @@ func TestLabelsAreSearchedFor(t *testing.T) {
 		k := start(t, s)
 		labels := map[string]string{"tenant": "acme"}
 		h := must(t, k, s, 0, job.Options{Labels: labels, Correlation: "request-1"})
+		spec, err := s.Spec(0, job.Options{Labels: labels})
 		labels["tenant"] = "changed"
+		if err != nil || spec.Labels["tenant"] != "acme" {
+			t.Errorf("Spec = %v, %v; want labels of its own", spec.Labels, err)
+		}
 		must(t, k, s, 0, job.Options{Labels: map[string]string{"tenant": "other"}})
 		page, err := k.List(t.Context(), store.Filter{Labels: map[string]string{"tenant": "acme"}}, store.PageRequest{Limit: 10})
 		if err != nil || len(page.Items) != 1 || page.Items[0].ID != h.ID() || page.Items[0].Correlation != "request-1" {
@@ -344,6 +350,8 @@ func TestOnEndComesByWhicheverRoad(t *testing.T) {
 		if err := long.Cancel(t.Context(), "enough"); err != nil {
 			t.Fatalf("Cancel = %v", err)
 		}
+		pass(t.Context(), time.Minute)
+		close(seen)
 		if got := <-seen + ", " + <-seen; got != "a done, b cancelled" {
 			t.Errorf("saw %q, want a done, b cancelled", got)
 		}
