@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -27,11 +28,25 @@ func (r *Run) Save(ctx context.Context, entries map[string][]byte, consume ...ID
 			return err
 		}
 	}
-	var asked string
-	err := r.k.persist(ctx, -1, func(ctx context.Context, _ bool) (err error) {
-		asked, err = r.k.store.Save(ctx, store.SaveRequest{Fence: r.fence, Entries: sealed, Consume: consume})
-		return err
-	})
+	answer, err := r.saving.do(ctx, save{entries: sealed, consume: consume})
+	return wrap("save", errors.Join(err, answer))
+}
+
+// save is what one call of Save wants to be written.
+type save struct {
+	entries map[string][]byte
+	consume []ID
+}
+
+// flushSaves writes what was gathered. The saves of a run go one after the other, numbered, so that one that was stuck on its way
+// cannot undo a later one.
+func (r *Run) flushSaves(items []save) []error {
+	req := store.SaveRequest{Fence: r.fence, Seq: r.nextSave(), Entries: map[string][]byte{}}
+	for _, s := range items {
+		maps.Copy(req.Entries, s.entries)
+		req.Consume = append(req.Consume, s.consume...)
+	}
+	asked, err := r.save(r.k.life, req)
 	switch {
 	case errors.Is(err, store.ErrFenced):
 		r.cancel(ErrFenced)
@@ -40,10 +55,26 @@ func (r *Run) Save(ctx context.Context, entries map[string][]byte, consume ...ID
 		r.ask(asked)
 		r.k.mu.Unlock()
 	}
-	if err != nil {
-		return fmt.Errorf("save: %w", err)
+	answers := make([]error, len(items))
+	for i := range answers {
+		answers[i] = err
 	}
-	return nil
+	return answers
+}
+
+func (r *Run) nextSave() int64 {
+	r.k.mu.Lock()
+	defer r.k.mu.Unlock()
+	r.saves++
+	return r.saves
+}
+
+func (r *Run) save(ctx context.Context, req store.SaveRequest) (asked string, err error) {
+	err = r.k.persist(ctx, -1, func(ctx context.Context, _ bool) (err error) {
+		asked, err = r.k.store.Save(ctx, req)
+		return err
+	})
+	return asked, err
 }
 
 // Load reads entries of the task's checkpoint, all of them if none is named. What is not there is missing in the answer.

@@ -72,7 +72,7 @@ func (k *Kernel) plan() *plan {
 	}
 	p := &plan{worker: w, news: a.news}
 	if k.suspects.turn {
-		n := k.suspects.want(k.env.Now(), k.cfg.DeadAfter, len(k.runs))
+		n := k.suspects.want(k.env.Now(), k.cfg.DeadAfter, len(k.runs), k.over())
 		if n == 0 {
 			return nil
 		}
@@ -136,7 +136,8 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 		for _, q := range p.req.Queues {
 			asked += q.Slots
 		}
-		a.hungry = err != nil || p.req.Repeat || res.Again || len(res.Tasks) >= asked || a.news != p.news
+		// After a refusal only a hint, of a beat at the latest, lets it claim again: it would be refused in a tight loop.
+		a.hungry = err == nil && (p.req.Repeat || res.Again || len(res.Tasks) >= asked || a.news != p.news)
 		a.nextAt = time.Time{}
 		if res.Next > 0 {
 			a.nextAt = k.env.Now().Add(res.Next)

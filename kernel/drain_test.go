@@ -29,9 +29,9 @@ func TestAStopLetsShortRunsEndAndGivesLongOnesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Config{})
 		k, stop := kerneltest.StartOn(t, st, kernel.Config{ShutdownTimeout: 10 * time.Second}, handlers{"sleep": sleeper})
-		short := submit(t, k, kernel.Spec{Kind: "sleep", Args: []byte("5s")})
+		short := submit(t, k, kernel.Spec{Kind: "sleep", Args: []byte("8s")})
 		long := submit(t, k, kernel.Spec{Kind: "sleep", Args: []byte("20m")})
-		synctest.Wait()
+		wait(t.Context(), 2*time.Second) // a notice may be lost; a beat tells
 		late := submit(t, k, kernel.Spec{Kind: "sleep", Args: []byte("0s"), Delay: 2 * time.Second})
 		begin := time.Now()
 		if err := stop(); err != nil {
@@ -62,7 +62,7 @@ func TestHaltCutsADrainShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, stop := kerneltest.StartOn(t, memory.New(memory.Config{}), kernel.Config{}, handlers{"sleep": sleeper})
 		id := submit(t, k, kernel.Spec{Kind: "sleep", Args: []byte("1h")})
-		synctest.Wait()
+		wait(t.Context(), 2*time.Second)
 		time.AfterFunc(time.Second, k.Halt)
 		begin := time.Now()
 		if err := stop(); err != nil || time.Since(begin) > 2*time.Second {
@@ -79,7 +79,7 @@ func TestQuietClaimsNoMoreAndStaysAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := kerneltest.Start(t, kernel.Config{}, handlers{"sleep": sleeper})
 		first := submit(t, k, kernel.Spec{Kind: "sleep", Args: []byte("30s")})
-		synctest.Wait()
+		wait(t.Context(), 2*time.Second)
 		k.Quiet()
 		second := submit(t, k, kernel.Spec{Kind: "sleep", Args: []byte("0s")})
 		kerneltest.Wait(t, k, first, store.Done)

@@ -16,6 +16,7 @@ type Event struct {
 	Queue   string
 	Worker  string
 	Attempt int
+	Epoch   int64         // of the run
 	State   store.State   // where the task stands now
 	Took    time.Duration // of a run
 	Err     error

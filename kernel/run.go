@@ -24,6 +24,7 @@ type Run struct {
 
 	ctx    context.Context //nolint:containedctx // the run's own span, ended by the loops that watch over it
 	cancel context.CancelCauseFunc
+	saving *gather[save, error]
 
 	// Guarded by k.mu.
 	asked    string
@@ -31,6 +32,7 @@ type Run struct {
 	settling bool // its outcome is on its way: the slot is free
 	overAt   time.Time
 	progress *Progress
+	saves    int64 // begun
 }
 
 // newRun registers a run. k.mu is held.
@@ -38,6 +40,7 @@ func (k *Kernel) newRun(t Task, p *plan) *Run {
 	k.begun++
 	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, started: k.env.Now(), asked: t.Asked}
 	r.ctx, r.cancel = k.env.WithCancel(k.life)
+	r.saving = &gather[save, error]{env: k.env, crew: k.crew, limit: 64, flush: r.flushSaves}
 	k.runs[r.fence] = r
 	return r
 }
@@ -45,7 +48,7 @@ func (k *Kernel) newRun(t Task, p *plan) *Run {
 // execute runs the handler and sees the outcome through. The run counts as held until its outcome is durable.
 func (k *Kernel) execute(r *Run) {
 	defer k.forget(r)
-	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt()})
+	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt(), Epoch: r.fence.Epoch})
 	ctx, cancel := r.ctx, context.CancelFunc(func() {})
 	if r.task.Timeout > 0 {
 		ctx, cancel = k.env.WithTimeout(ctx, r.task.Timeout, ErrTimeout)
@@ -130,6 +133,17 @@ func (k *Kernel) forget(r *Run) {
 func (r *Run) ask(reason string) {
 	r.asked = reason
 	r.cancel(ErrAsked)
+}
+
+// over counts the runs whose context has ended. k.mu is held.
+func (k *Kernel) over() int {
+	n := 0
+	for _, r := range k.runs {
+		if r.ctx.Err() != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // stuck counts the handlers that have not returned ten seconds after their context ended. k.mu is held.

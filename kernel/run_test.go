@@ -176,6 +176,7 @@ func TestAHandlerThatIgnoresItsDeadlineLosesItsTask(t *testing.T) {
 		}}
 		k, _ := kerneltest.StartOn(t, st, kernel.Config{Slots: map[string]int{"default": 1}}, handle)
 		id := submit(t, k, kernel.Spec{Kind: "hang", Timeout: time.Minute, Retry: kernel.Retry{Max: 3, Base: time.Second}})
+		wait(t.Context(), 2*time.Second) // a notice may be lost; a beat tells
 		kerneltest.StartOn(t, st.Process(), kernel.Config{}, handle)
 		task := kerneltest.Wait(t, k, id, store.Done)
 		if task.Attempts != 1 {

@@ -31,7 +31,7 @@ func (k *Kernel) settle(r *Run, out Outcome) {
 	}
 	event := Event{
 		Kind: TaskSettled, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id,
-		Attempt: r.Attempt(), State: answer.State, Took: k.env.Now().Sub(r.started), Err: answer.Err,
+		Attempt: r.Attempt(), Epoch: r.fence.Epoch, State: answer.State, Took: k.env.Now().Sub(r.started), Err: answer.Err,
 	}
 	switch {
 	case errors.Is(answer.Err, store.ErrFenced):

@@ -21,9 +21,10 @@ func (s *suspects) begin(now time.Time) {
 
 // want returns how many suspects to ask for now. Others that still run delay a turn by patience at most; then one suspect
 // is tried in their company.
-func (s *suspects) want(now time.Time, patience time.Duration, runs int) int {
+// A run that has lost its task is company that the store does not know of: nothing is tried beside it.
+func (s *suspects) want(now time.Time, patience time.Duration, runs, over int) int {
 	switch {
-	case s.running > 0:
+	case s.running > 0 || over > 0:
 		return 0
 	case runs == 0:
 		return s.allow

@@ -43,7 +43,8 @@
 //     DeadAfter, and last − since at least the victim's DeadAfter.
 //
 // Join counts as a beat of the victim, never as a beat of the pulse. A stored time later than now is clamped to now.
-// Recover puts the tasks of dead workers back in chunks; each is put back once. The record of a dead worker goes when
+// Recover puts the tasks of dead workers back in chunks; each is put back once. A gate keeps it to one pass per
+// Timing.RecoverEvery for the fleet, save that who can bear better witness (an older session) is not kept out by who cannot. The record of a dead worker goes when
 // nothing runs under it.
 //
 // # Fences
@@ -102,8 +103,8 @@
 // never for one that left. CrashRun counts those since the last Save of an entry or the last park. From Suspicion (2) on, or from CrashBudget (20) crashes in all,
 // the task is a suspect (and stays one until Retry, Free, a Save of an entry or a park clears CrashRun and Crashes is below the
 // budget): it waits in a lane of its own, and only claims that ask for suspects take it. If its
-// worker dies of a crash again and held nothing else when it was declared dead, the task ends as failed, reason crashed (Owned: it is held, reason
-// crashed, until Free). If it held more, the task is Solo: it is given to a worker that holds nothing, and alone.
+// worker dies of a crash again and held nothing else, neither when it claimed the task (Alone) nor when it was declared dead, the task ends as failed,
+// reason crashed (Owned: it is held, reason crashed, until Free). If it held more, the task is Solo: it is given to a worker that holds nothing, and alone.
 //
 // Recover also takes a task from a living owner once it has run Timing.StuckGrace past DeadlineAt: a failed attempt, error type
 // stuck, due again after Retry.Wait, or failed with reason attempts when none is left. A running task whose worker has no record is as one of a dead worker.

@@ -123,7 +123,10 @@ type ClaimResult struct {
 
 // SaveRequest writes what a run wants to keep, under its fence.
 type SaveRequest struct {
-	Fence    Fence
+	Fence Fence
+	// Seq orders the saves of a run: one that comes later than another with a higher Seq was stuck on its way, and is ErrChanged.
+	// The same Seq again is the same save. 0: in the order they come.
+	Seq      int64
 	Entries  map[string][]byte // only these are written; a nil value removes one
 	Progress *Progress         // At is set by the store
 	Consume  []ID

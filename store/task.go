@@ -131,6 +131,8 @@ type Task struct {
 	Wakes    int64
 	Suspect  bool
 	Solo     bool   // a suspect that died in company
+	Alone    bool   // the claim it runs under gave it to a worker that holds nothing else
+	Saves    int64  // Seq of the last Save under the claim it runs under
 	Asked    string // why it was asked to end; empty: it was not
 	Told     bool   // the claim it runs under has told Asked
 	Stripped bool   // ended with Retention 0: payload, checkpoint and history are gone

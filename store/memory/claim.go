@@ -156,6 +156,15 @@ func (p *picker) suspects() {
 	}
 }
 
+// company takes it back that a task was claimed alone: another has come with it.
+func (d *data) company(worker string) {
+	h := d.held[worker]
+	if h == nil || h.len() != 1 {
+		return
+	}
+	h.head().Alone = false
+}
+
 // best returns the lane whose turn it is: of the highest rank the first after the cursor.
 func (p *picker) best(lanes []*lane, cursor string) *lane {
 	var best *lane
@@ -196,7 +205,7 @@ func (p *picker) turn(l *lane, n int) int {
 	return taken
 }
 
-// fit ends what must not run: an unreadable record, a member of an aborted group.
+// fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time.
 func (p *picker) fit(t *task) bool {
 	if t.corrupt {
 		p.ends--
@@ -206,6 +215,11 @@ func (p *picker) fit(t *task) bool {
 	if g := p.d.groups[t.Group]; g != nil && g.Aborting != "" && t.Asked == "" {
 		p.ends--
 		p.d.ask(t, g.Aborting)
+		return false
+	}
+	if !t.StartByAt.IsZero() && !t.StartByAt.After(p.d.now) {
+		p.ends--
+		p.d.expire(t)
 		return false
 	}
 	return true
@@ -223,10 +237,12 @@ func (d *data) claimOne(t *task, req *store.ClaimRequest) store.Task {
 		m.Waited += d.now.Sub(t.ReadyAt)
 	})
 	d.exit(t)
+	d.company(req.Worker)
 	d.startBy.remove(t)
 	t.StartByAt = time.Time{}
 	t.Epoch++
 	t.Nonce, t.Worker, t.StartedAt, t.Told = req.Nonce, req.Worker, d.now, t.Asked != ""
+	t.Alone, t.Saves = d.held[req.Worker] == nil, 0
 	if t.Timeout > 0 {
 		t.DeadlineAt = d.now.Add(t.Timeout)
 	}

@@ -105,7 +105,7 @@ func (d *data) settle(t *task, out store.Outcome) {
 		e := *out.Error
 		t.Error = &e
 	}
-	if !ends && overruled(t) && !t.Owned {
+	if !ends && d.overruled(t) && !t.Owned {
 		d.end(t, ending{state: store.Cancelled, reason: t.Asked})
 		return
 	}
@@ -150,7 +150,7 @@ func (d *data) write(t *task, out store.Outcome) {
 
 // goOn applies an outcome that does not end the task.
 func (d *data) goOn(t *task, out store.Outcome) {
-	asked := overruled(t)
+	asked := d.overruled(t)
 	if out.Kind != store.OutcomeRelease {
 		t.Charged = false
 	}
@@ -245,6 +245,10 @@ func (s *Store) Save(ctx context.Context, req store.SaveRequest) (string, error)
 		s.d.settle(t, *t.Staged)
 		return "", fencedError(req.Fence)
 	}
+	if req.Seq > 0 && req.Seq < t.Saves {
+		return t.Asked, fmt.Errorf("save %d of task %s comes after save %d: %w", req.Seq, t.ID, t.Saves, store.ErrChanged)
+	}
+	t.Saves = max(t.Saves, req.Seq)
 	setEntries(t, req.Entries)
 	consume(t, req.Consume)
 	if req.Progress != nil {

@@ -147,6 +147,7 @@ type data struct {
 
 	pulseSince, pulseLast time.Time
 	recoverAt             time.Time // gate
+	recoverBy             time.Time // since when the session stands of who passed it last
 	suspectAt             time.Time // gate
 
 	watchers []*watcher

@@ -56,7 +56,7 @@ func (d *data) exit(t *task) {
 		}
 		d.overdue.remove(t)
 		d.give(t)
-		t.Worker, t.Nonce, t.Staged, t.DeadlineAt = "", store.ID{}, nil, time.Time{}
+		t.Worker, t.Nonce, t.Staged, t.DeadlineAt, t.Alone = "", store.ID{}, nil, time.Time{}, false
 	}
 }
 
@@ -135,8 +135,14 @@ func (d *data) ask(t *task, reason string) {
 	}
 }
 
-// overruled reports whether a request turns a step out of running into something else.
-func overruled(t *task) bool { return t.Asked != "" && (!t.Told || !t.Owned) }
+// overruled reports whether a request turns a step out of running into something else. The abort of its group is one, also
+// before Promote has come to the task.
+func (d *data) overruled(t *task) bool {
+	if g := d.groups[t.Group]; g != nil && g.Aborting != "" && t.Asked == "" {
+		t.Asked, t.Told = g.Aborting, false
+	}
+	return t.Asked != "" && (!t.Told || !t.Owned)
+}
 
 // judge sets whether a task is a suspect by what it has been through.
 func judge(t *task) {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -77,10 +78,16 @@ func (d *data) expireStarts(n int) int {
 			break
 		}
 		done++
-		d.startBy.remove(t)
-		d.ask(t, store.ReasonExpired)
+		d.expire(t)
 	}
 	return done
+}
+
+// expire ends a task that was not started in time.
+func (d *data) expire(t *task) {
+	d.startBy.remove(t)
+	t.StartByAt = time.Time{}
+	d.ask(t, store.ReasonExpired)
 }
 
 // Prune removes what has expired.

@@ -17,10 +17,9 @@ func (s *Store) Recover(ctx context.Context, req store.RecoverRequest) (store.Re
 	}
 	defer leave()
 	d := s.d
-	if since := d.now.Sub(d.recoverAt); !req.Force && since >= 0 && since < d.cfg.Timing.RecoverEvery {
+	if !d.passGate(req) {
 		return store.RecoverResult{Gated: true}, nil
 	}
-	d.recoverAt = d.now
 	if req.Limit <= 0 {
 		req.Limit = chunk
 	}
@@ -43,6 +42,20 @@ func (s *Store) Recover(ctx context.Context, req store.RecoverRequest) (store.Re
 		}
 	}
 	return res, nil
+}
+
+// passGate lets one pass through per RecoverEvery, and a better witness than the last one always.
+func (d *data) passGate(req store.RecoverRequest) bool {
+	session := never
+	if by := d.alive(req.Worker); by != nil && by.session != nil {
+		session = by.session.since
+	}
+	since := d.now.Sub(d.recoverAt)
+	if !req.Force && since >= 0 && since < d.cfg.Timing.RecoverEvery && !session.Before(d.recoverBy) {
+		return false
+	}
+	d.recoverAt, d.recoverBy = d.now, session
+	return true
 }
 
 // verdict says how a living worker is found to be dead; empty: it is not. by is who declares, or nil.
@@ -128,15 +141,15 @@ func (d *data) takeBack(t *task, w *worker, crash bool) {
 	}
 	crashed := &store.Error{Message: "its worker died while it ran", Type: store.ReasonCrashed}
 	switch {
-	case overruled(t) && !t.Owned:
+	case d.overruled(t) && !t.Owned:
 		d.end(t, ending{state: store.Cancelled, reason: t.Asked})
-	case overruled(t):
+	case d.overruled(t):
 		d.ready(t)
-	case crash && suspect && w.HeldAt <= 1 && t.Owned:
+	case crash && suspect && t.Alone && w.HeldAt <= 1 && t.Owned:
 		t.Error, t.Reason = crashed, store.ReasonCrashed
 		d.event(t, store.EventHeld, store.ReasonCrashed)
 		d.move(t, store.Held)
-	case crash && suspect && w.HeldAt <= 1:
+	case crash && suspect && t.Alone && w.HeldAt <= 1:
 		d.end(t, ending{state: store.Failed, reason: store.ReasonCrashed, err: crashed})
 	case crash && t.Retry.CrashSpends:
 		d.spend(t, crashed)
@@ -175,7 +188,7 @@ func (d *data) recoverStuck(limit int, res *store.RecoverResult) {
 			d.settle(t, *t.Staged)
 		case t.corrupt:
 			d.endCorrupt(t)
-		case overruled(t) && !t.Owned:
+		case d.overruled(t) && !t.Owned:
 			d.end(t, ending{state: store.Cancelled, reason: t.Asked})
 		default:
 			d.event(t, store.EventRecovered, store.ReasonStuck)

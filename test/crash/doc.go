@@ -1,0 +1,78 @@
+// Package crash runs real worker processes on a store, kills and stops them, and judges what became of the work. The judge stands
+// outside the store: it reads what submitters were told and what workers wrote into files of their own, line by line, before
+// and after each outcome. `outlast demo` and `make crash` are two faces of it.
+package crash
+
+import (
+	"context"
+	"os/exec"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// Config says what is run. Every field but Open and Worker has a default.
+type Config struct {
+	Store   string        // URL, told in the report; workers open it by themselves
+	Workers int           // processes at work at a time; 3
+	Slots   int           // runs at once in each; 10
+	Tasks   int           // submitted in all; 2,000
+	Kills   int           // SIGKILL, each to a worker that is at work
+	Stops   int           // SIGSTOP for longer than dead-after, then SIGCONT
+	Seconds int           // go on submitting, killing and stopping for so long, whatever Tasks, Kills and Stops say; 0: no
+	Mixed   bool          // all kinds of work, and not only plain tasks
+	Seed    uint64        // of what is killed when
+	Dir     string        // for the logs of the workers; it must exist
+	Beat    time.Duration // of the workers; 0: the kernel's default
+	Dead    time.Duration // dead-after of the workers; 0: the kernel's default
+
+	// Open opens the store in this process.
+	Open func(ctx context.Context) (store.Store, error)
+	// Worker makes the command of a worker process, which calls Work with these arguments.
+	Worker func(ctx context.Context, args []string) *exec.Cmd
+	// Watch is told how it goes, several times a second. It may be nil.
+	Watch func(Status)
+}
+
+// Status is how a run stands.
+type Status struct {
+	Elapsed   time.Duration
+	Tasks     int // to be submitted; 0: not known before
+	Submitted int
+	Done      int
+	Kills     int
+	Stops     int
+	Recovered int // tasks that were put back
+	Refused   int // late outcomes
+	Workers   []WorkerStatus
+	Event     string // what happened last
+	Ending    bool   // nothing is killed any more; the rest of the work ends
+}
+
+// WorkerStatus is one process.
+type WorkerStatus struct {
+	Name    string
+	PID     int
+	State   string // working, stopped, killed
+	Started int
+	Done    int
+}
+
+func (c Config) withDefaults() Config {
+	if c.Workers == 0 {
+		c.Workers = 3
+	}
+	if c.Slots == 0 {
+		c.Slots = 10
+	}
+	if c.Tasks == 0 {
+		c.Tasks = 2000
+	}
+	if c.Dead == 0 {
+		c.Dead = 15 * time.Second
+	}
+	if c.Watch == nil {
+		c.Watch = func(Status) {}
+	}
+	return c
+}
