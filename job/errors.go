@@ -60,8 +60,8 @@ func Permanent(err error) error { return kernel.Permanent(err) }
 // RetryAfter marks an error that knows when to try again. It is a failed attempt, as any error. RetryAfter(d, nil) is nil.
 func RetryAfter(d time.Duration, err error) error { return kernel.RetryAfter(d, err) }
 
-// Snooze, returned by a job, runs it again after d: not now, and not a failed attempt. What it saved stays. There is no bound
-// to how often a job may snooze.
+// Snooze returns an error by which a run says: not now, again after d. It is no failed attempt, what was saved stays, and there
+// is no bound to how often a job may snooze.
 func Snooze(d time.Duration) error { return snooze(max(d, 0)) }
 
 type snooze time.Duration

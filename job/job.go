@@ -27,7 +27,8 @@ type Config struct {
 	Retention time.Duration
 	// Limit is the key of the limit that the job counts against: see kernel.PutLimit. Default: none.
 	Limit string
-	// Order runs the jobs of one Lane one after the other, in the order they were started. Default: in no order.
+	// Order runs the jobs of one Lane one after the other, in the order they were started, to the millisecond of the starter's
+	// clock; those of one StartMany exactly. Default: in no order.
 	Order kernel.Order
 }
 

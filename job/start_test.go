@@ -290,3 +290,35 @@ func TestAStartThatIsNotAnsweredIsInDoubt(t *testing.T) {
 		}
 	})
 }
+
+func TestTheWordsAreThoseOfTheStore(t *testing.T) {
+	t.Parallel()
+	for ours, theirs := range map[any]any{
+		job.Scheduled: store.Scheduled, job.Ready: store.Ready, job.Running: store.Running, job.Ending: store.Ending,
+		job.Parked: store.Parked, job.Held: store.Held, job.Done: store.Done, job.Failed: store.Failed, job.Cancelled: store.Cancelled,
+		job.Keep: store.Keep, job.Reject: store.Reject, job.Replace: store.Replace, job.Skip: store.OrderSkip, job.Block: store.OrderBlock,
+	} {
+		if ours != theirs {
+			t.Errorf("%T %v is not the store's %v", ours, ours, theirs)
+		}
+	}
+}
+
+func TestASpecIsGivenToASchedule(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary(0, job.Config{})
+		k := start(t, d)
+		spec, err := d.Spec("tick", job.Options{})
+		if err != nil {
+			t.Fatalf("Spec = %v", err)
+		}
+		if _, err := k.PutSchedule(t.Context(), kernel.Schedule{Name: "minutely", Rule: "every 1m", Task: spec}); err != nil {
+			t.Fatalf("PutSchedule = %v", err)
+		}
+		pass(t.Context(), 3*time.Minute+30*time.Second)
+		if got := d.read(); got != "tick tick tick" {
+			t.Errorf("ran %q, want tick three times", got)
+		}
+	})
+}
