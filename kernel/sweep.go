@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -13,17 +14,26 @@ const passLimit = 100
 // sweepLoop looks for dead workers and does what time has made ripe. The first pass comes at once: a process that starts
 // after a crash finds the work of the one before.
 func (k *Kernel) sweepLoop(ctx context.Context) {
-	k.recover(ctx, true)
+	soon := k.recover(ctx, true)
 	k.promote(ctx)
-	next := k.env.Now().Add(k.jitter(k.cfg.RecoverEvery))
+	next := k.nextPass(soon)
 	for ctx.Err() == nil {
 		if k.sweep.Wait(ctx, max(next.Sub(k.env.Now()), 0)) {
 			k.promote(ctx) // a beat says that there is something
 			continue
 		}
-		k.recover(ctx, false)
-		next = k.env.Now().Add(k.jitter(k.cfg.RecoverEvery))
+		soon = k.recover(ctx, false)
+		next = k.nextPass(soon)
 	}
+}
+
+// nextPass says when to look again: soon, if that is positive and sooner than usual.
+func (k *Kernel) nextPass(soon time.Duration) time.Time {
+	wait := k.jitter(k.cfg.RecoverEvery)
+	if soon > 0 {
+		wait = min(wait, soon)
+	}
+	return k.env.Now().Add(wait)
 }
 
 // jitter spreads the passes of a fleet.
@@ -31,8 +41,8 @@ func (k *Kernel) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*uniform(k.env)))
 }
 
-// recover puts the tasks of dead workers back, chunk by chunk.
-func (k *Kernel) recover(ctx context.Context, force bool) {
+// recover puts the tasks of dead workers back, chunk by chunk. It returns when the next pass may find more, if that is known.
+func (k *Kernel) recover(ctx context.Context, force bool) (soon time.Duration) {
 	for range passLimit {
 		var res store.RecoverResult
 		err := k.call(ctx, k.cfg.CallTimeout, func(ctx context.Context) (err error) {
@@ -43,23 +53,28 @@ func (k *Kernel) recover(ctx context.Context, force bool) {
 			if ctx.Err() == nil {
 				k.away(err)
 			}
-			return
+			return 0
 		}
 		k.mu.Lock()
 		k.swept = k.env.Now()
 		k.mu.Unlock()
 		k.report(res)
 		if !res.More {
-			return
+			return res.Next
 		}
 		force = true // the rest of this pass, not another one
 	}
+	return 0
 }
 
 // report logs what a pass did: one line per worker and per task.
 func (k *Kernel) report(res store.RecoverResult) {
 	for _, w := range res.Dead {
-		k.log.Warn("worker declared dead", "worker", w.ID, "how", string(w.Death), "held", w.HeldAt)
+		level := slog.LevelWarn
+		if w.HeldAt == 0 {
+			level = slog.LevelInfo
+		}
+		k.log.Log(context.Background(), level, "worker declared dead", "worker", w.ID, "how", string(w.Death), "held", w.HeldAt)
 		k.observe(Event{Kind: WorkerDead, Worker: w.ID})
 	}
 	for _, t := range res.Tasks {

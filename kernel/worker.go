@@ -26,23 +26,22 @@ type worker struct {
 
 // join creates an incarnation and makes it the present one. It repeats until the store has answered or ctx has ended.
 func (k *Kernel) join(ctx context.Context) error {
-	random := k.env.Random()
-	id := fmt.Sprintf("%s:%d:%s", k.cfg.Name, os.Getpid(), hex.EncodeToString(random[:8]))
-	req := store.JoinRequest{ID: id, Beat: k.cfg.Beat, DeadAfter: k.cfg.DeadAfter, Info: store.WorkerInfo{
+	req := store.JoinRequest{Beat: k.cfg.Beat, DeadAfter: k.cfg.DeadAfter, Info: store.WorkerInfo{
 		Host: k.cfg.Name, PID: os.Getpid(), Version: k.cfg.Version, Slots: k.cfg.Slots, Kinds: k.served,
 	}}
 	var sent time.Time
-	err := k.persist(ctx, -1, func(ctx context.Context, repeat bool) error {
+	err := k.persist(ctx, -1, func(ctx context.Context, _ bool) error {
+		// Each try is another incarnation: one whose answer was lost may have joined, died and gone before the next try. It
+		// holds nothing, and is declared dead in its time.
+		random := k.env.Random()
+		req.ID = fmt.Sprintf("%s:%d:%s", k.cfg.Name, os.Getpid(), hex.EncodeToString(random[:8]))
 		sent = k.env.Now()
-		err := k.store.Join(ctx, req)
-		if repeat && errors.Is(err, store.ErrDuplicate) {
-			return nil // an earlier try arrived: nobody else has this id. If it was declared dead since, the first beat tells
-		}
-		return err
+		return k.store.Join(ctx, req)
 	})
 	if err != nil {
 		return fmt.Errorf("join the fleet: %w", err)
 	}
+	id := req.ID
 	listen, gone := k.env.WithCancel(k.life)
 	k.mu.Lock()
 	k.worker = &worker{id: id, beatAt: sent, listen: listen, gone: gone}

@@ -28,15 +28,15 @@
 //
 // # Workers
 //
-// Join creates an incarnation under a fresh id; nothing else does, and no id that is on record joins again (ErrDuplicate: a
-// Join repeated after a lost answer). Beat keeps it alive.
+// Join creates an incarnation under a fresh id; nothing else does, and no id joins twice (ErrDuplicate). Beat keeps it alive.
 // Death is one mark, set once, before any task of the worker is touched: from then on Beat, Claim and every claim inside
 // Submit and Complete answer ErrDead. Leave is the same mark with reason left. A worker is declared dead, by Recover alone, in
 // one of three ways:
 //
 //   - proof: the engine can show that the process is gone. At once.
-//   - gone: its session is gone, it has not beaten for Timing.GoneAfter nor since the session was first seen gone, and
-//     the session of the declaring worker is older than the victim's last beat: a cut that hit everybody proves nothing.
+//   - gone: its session is gone, and has been seen gone for as long as a beat of its takes to come; it has not beaten for
+//     Timing.GoneAfter nor since the session was first seen gone; and the session of the declaring worker is older than the
+//     victim's last beat: a cut that hit everybody proves nothing.
 //   - silence: no beat for the victim's own DeadAfter while the pulse of the fleet is whole. The pulse is (since, last), kept
 //     by Beat: a beat that comes later than a third of the shortest DeadAfter of the living after the one before, or finds a
 //     last in the future, begins it anew (since = now). Declaring needs now − last at most that third of the victim's

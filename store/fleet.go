@@ -100,8 +100,9 @@ type RecoverResult struct {
 	Gated  bool // another pass was too recent: nothing was done
 	Dead   []Worker
 	Tasks  []Recovered
-	Buried int  // records of dead workers removed
-	More   bool // there is more to put back right now
+	Buried int           // records of dead workers removed
+	More   bool          // there is more to put back right now
+	Next   time.Duration // a session was seen gone: a verdict may be possible in so long; 0: none was
 }
 
 // Recovered is one task that was put back.

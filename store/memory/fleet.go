@@ -71,9 +71,9 @@ func (s *Store) Beat(ctx context.Context, req store.BeatRequest) (store.BeatResu
 	if w.session == nil && w.handle == s {
 		w.session = &session{d.now}
 	}
-	shortest, living := d.shortest()
+	shortest, _ := d.shortest()
 	d.beatPulse(shortest / 3)
-	res := store.BeatResult{Evidence: w.Evidence, Ripe: d.isRipe(), Every: min(max(w.Beat, spread(living)), shortest/5)}
+	res := store.BeatResult{Evidence: w.Evidence, Ripe: d.isRipe(), Every: d.every(w)}
 	_, wait := d.dueSchedules(1)
 	res.Ticks = wait == 0
 	for _, q := range req.Queues {
@@ -102,6 +102,12 @@ func (d *data) shortest() (time.Duration, int) {
 		}
 	}
 	return shortest, living
+}
+
+// every is how long a worker is told to wait between beats.
+func (d *data) every(w *worker) time.Duration {
+	shortest, living := d.shortest()
+	return min(max(w.Beat, spread(living)), shortest/5)
 }
 
 // spread keeps the beats of a large fleet to two hundred a second.

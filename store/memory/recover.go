@@ -30,6 +30,8 @@ func (s *Store) Recover(ctx context.Context, req store.RecoverRequest) (store.Re
 			if how := d.verdict(w, d.alive(req.Worker)); how != "" {
 				d.die(w, how)
 				res.Dead = append(res.Dead, w.Worker)
+			} else if !w.goneAt.IsZero() {
+				res.Next = max(d.every(w)-d.now.Sub(w.goneAt), d.cfg.Timing.GoneAfter-d.now.Sub(w.BeatAt), time.Millisecond)
 			}
 		}
 	}
@@ -87,7 +89,8 @@ func (d *data) goneFor(w, by *worker, silent time.Duration) bool {
 		w.goneAt = d.now
 	}
 	witness := by != nil && by.session != nil && by.session.since.Before(w.BeatAt)
-	return witness && silent >= d.cfg.Timing.GoneAfter && !w.BeatAt.After(w.goneAt)
+	seen := d.now.Sub(w.goneAt)
+	return witness && silent >= d.cfg.Timing.GoneAfter && !w.BeatAt.After(w.goneAt) && seen >= d.every(w)
 }
 
 // recoverDead puts back what the dead hold, and what is held under no record at all.
