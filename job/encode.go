@@ -17,30 +17,40 @@ func encode(v any) ([]byte, error) {
 	if err == nil {
 		return data, nil
 	}
-	where := strings.TrimPrefix(culprit(reflect.ValueOf(v), map[uintptr]bool{}), ".")
+	where := strings.TrimPrefix(culprit(reflect.ValueOf(v), map[spot]bool{}), ".")
 	if where == "" {
 		return nil, fmt.Errorf("does not encode as JSON: %w", err)
 	}
 	return nil, fmt.Errorf("does not encode as JSON at %s: %w", where, err)
 }
 
-// culprit returns the path to the innermost part of v that does not encode, by trying its parts one by one. A pointer that
-// was seen ends a cycle.
-func culprit(v reflect.Value, seen map[uintptr]bool) string {
-	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
-		if v.IsNil() {
-			return ""
-		}
-		if v.Kind() == reflect.Pointer {
-			if seen[v.Pointer()] {
-				return ""
-			}
-			seen[v.Pointer()] = true
-		}
+// spot is where a pointer, a map or a slice lies.
+type spot struct {
+	kind reflect.Kind
+	at   uintptr
+}
+
+// culprit returns the path to the innermost part of v that does not encode, by trying its parts one by one. A spot that was
+// seen ends a cycle.
+func culprit(v reflect.Value, seen map[spot]bool) string {
+	for v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}
-	if !v.IsValid() || encodesItself(v.Type()) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice:
+		here := spot{v.Kind(), v.Pointer()}
+		if v.IsNil() || seen[here] {
+			return ""
+		}
+		seen[here] = true
+	case reflect.Invalid:
 		return ""
+	}
+	if encodesItself(v.Type()) {
+		return ""
+	}
+	if v.Kind() == reflect.Pointer {
+		return culprit(v.Elem(), seen)
 	}
 	for name, part := range parts(v) {
 		if !part.CanInterface() {

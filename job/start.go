@@ -138,7 +138,7 @@ func (j *Job[In, Out]) started(k *kernel.Kernel, stands kernel.Submitted, err er
 	}
 	if err == nil || errors.Is(err, kernel.ErrDuplicate) || errors.Is(err, kernel.ErrInDoubt) {
 		s.Handle = j.Handle(k, stands.ID)
-		s.Handle.existed = stands.Existed || errors.Is(err, kernel.ErrDuplicate)
+		s.Handle.existed = stands.Existed
 	}
 	return s
 }

@@ -130,7 +130,7 @@ type outer struct {
 	Skip   chan int `json:"-"`
 }
 
-type stubborn struct{}
+type stubborn struct{ Inner chan int }
 
 func (stubborn) MarshalJSON() ([]byte, error) { return nil, errors.New("i will not") }
 
@@ -141,6 +141,8 @@ func TestAnInputThatDoesNotEncodeIsRefusedByName(t *testing.T) {
 		k := start(t, j)
 		cycle := &outer{}
 		cycle.Next = cycle
+		ring, loop := map[string]any{}, make([]any, 1)
+		ring["a"], loop[0] = ring, loop
 		for _, c := range []struct {
 			in   any
 			want []string
@@ -150,7 +152,13 @@ func TestAnInputThatDoesNotEncodeIsRefusedByName(t *testing.T) {
 			{outer{Inner: map[string]*inner{"a": {Rate: math.NaN()}}}, []string{"at Inner[a].Rate:", "NaN"}},
 			{[]any{1, func() {}}, []string{"at [1]:", "func()"}},
 			{cycle, []string{"at Next:", "cycle"}},
-			{struct{ S stubborn }{}, []string{"at S:", "i will not"}},
+			{ring, []string{"at [a]:", "cycle"}},
+			{loop, []string{"at [0]:", "cycle"}},
+			{struct {
+				Skip chan int `json:"-"`
+				Bad  chan int
+			}{}, []string{"at Bad:", "chan int"}},
+			{&struct{ S *stubborn }{&stubborn{}}, []string{"at S:", "i will not"}},
 			{math.Inf(1), []string{"does not encode as JSON:", "+Inf"}},
 		} {
 			h, err := j.Start(t.Context(), k, c.in, job.Options{})
@@ -192,6 +200,7 @@ func TestOptionsThatCannotBeStoredAreRefused(t *testing.T) {
 			}
 		}
 		kerneltest.NotSubmitted(t, k, "job.sleep")
+		must(t, k, s, 0, job.Options{OnEnd: &kernel.Spec{Kind: "by.hand", Timeout: job.NoTimeout}})
 	})
 }
 
@@ -217,8 +226,8 @@ func TestStartManyStartsAllButTheBad(t *testing.T) {
 				}
 				continue
 			}
-			if s.Err != nil {
-				t.Fatalf("input %d: %v, want it to be started", i, s.Err)
+			if s.Err != nil || s.Handle.Existed() {
+				t.Fatalf("input %d: %v, want it to be started, once", i, s.Err)
 			}
 			if out, err := s.Handle.Wait(t.Context()); err != nil || out != fmt.Sprint(float64(i), float64(i)) {
 				t.Errorf("input %d: Wait = %q, %v", i, out, err)
