@@ -34,7 +34,20 @@ type (
 	Schedule = store.Schedule
 	// Progress is how far a run is.
 	Progress = store.Progress
+	// TaskState says where a task stands.
+	TaskState = store.State
+	// Conflict says what becomes of a newcomer whose unique key is held.
+	Conflict = store.Conflict
+	// Order says what an ordered lane does after a task that failed.
+	Order = store.Order
+	// Limit bounds the tasks of one limit key across the fleet.
+	Limit = store.Limit
+	// Rate bounds the starts of one limit key.
+	Rate = store.Rate
 )
+
+// FollowLimit is how many follow-ups one Outcome may have.
+const FollowLimit = store.FollowLimit
 
 // Handler runs the tasks of one kind. It returns the outcome, or an error: the attempt has failed, and is tried again as the
 // task's Retry says, unless the error says otherwise (Permanent, RetryAfter, Snooze). The context ends when the attempt's time
