@@ -62,7 +62,7 @@
 // # Endings
 //
 // There is one way to end: in the same step the state, the error, the result, EndedAt and the expiry are set; the limit's slot
-// is freed; the unique key is let go (see Unique); the inbox is emptied; the group counts it and closes if it was the last; the OnEnd task and
+// is freed; the unique key is let go (see Unique); the inbox is emptied and what was in it forgotten; the group counts it and closes if it was the last; the OnEnd task and
 // the follow-ups are submitted; the parent is woken. OnEnd comes on every road: Complete, Cancel, abort, start-by passed,
 // crash budget, corrupt record. Its id is made of the task's id and Round (0 at first), so it comes once per round. An OnEnd task inherits
 // nothing; its Parent is the ended task, which it does not wake, and which does not expire before it ends.
