@@ -142,6 +142,9 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 		if res.Next > 0 {
 			a.nextAt = k.env.Now().Add(res.Next)
 		}
+		if err == nil && len(res.Tasks) == 0 && len(k.runs) == 0 {
+			k.suspects.begin(k.env.Now()) // nothing to do, nothing to lose
+		}
 	}
 	maps.Copy(a.cursors, res.Cursors)
 	runs := make([]*Run, 0, len(res.Tasks))
@@ -149,8 +152,8 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 		runs = append(runs, k.newRun(t, p))
 	}
 	start := k.execute
-	if k.state != Running || k.quiet {
-		start = k.decline // the drain began while the claim was under way
+	if k.state != Running || k.quiet || p.worker.fenced {
+		start = k.decline // a drain or a fence of our own came while the claim was under way
 	}
 	k.mu.Unlock()
 	for _, r := range runs {

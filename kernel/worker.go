@@ -46,6 +46,7 @@ func (k *Kernel) join(ctx context.Context) error {
 	k.mu.Lock()
 	k.worker = &worker{id: id, beatAt: sent, listen: listen, gone: gone}
 	k.appetite.wake()
+	k.suspects.begin(sent) // who holds nothing yet has the least to lose
 	k.mu.Unlock()
 	k.back()
 	k.kick.Notify()
@@ -67,6 +68,9 @@ func (k *Kernel) present() *worker {
 	defer k.mu.Unlock()
 	return k.worker
 }
+
+// reconcileEvery is how many beats pass between two looks at what the store says this worker holds.
+const reconcileEvery = 15
 
 // beatLoop says that this worker lives, until ctx ends, which is after everything else has.
 func (k *Kernel) beatLoop(ctx context.Context) {
@@ -104,7 +108,7 @@ func (k *Kernel) beat(ctx context.Context, every time.Duration) time.Duration {
 	k.back()
 	k.heard(w, sent, res)
 	k.saveProgress(ctx)
-	if w.beats%5 == 4 {
+	if w.beats%reconcileEvery == reconcileEvery-1 {
 		k.reconcile(ctx, w)
 	}
 	w.beats++
