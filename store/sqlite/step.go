@@ -32,6 +32,7 @@ type step struct {
 	limits map[string]*limit
 	lanes  map[laneKey]*lane
 	laneID map[int64]*lane
+	due    dueHead
 	held   map[string]int // by worker, once somebody asked
 	sums   sums
 	dirty  []*task

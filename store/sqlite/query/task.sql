@@ -34,8 +34,8 @@ delete from task where seq = ?1 and state in (6, 7, 8);
 -- name: task_due takes now; returns the first whose time has come.
 select * from record where wait <= ?1 order by wait, id limit 1;
 
--- name: task_next_due returns when the next one is due.
-select wait from task where wait is not null order by wait limit 1;
+-- name: task_next_due returns when the next one is due, and its id.
+select wait, id from task where wait is not null order by wait, id limit 1;
 
 -- name: task_late takes now; returns the first that was not started in time.
 select * from record where start_by <= ?1 order by start_by, id limit 1;
