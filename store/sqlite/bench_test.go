@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/store/sqlite"
@@ -90,4 +91,22 @@ func claimAndComplete(b *testing.B, s *sqlite.Store, n int) {
 	if err != nil || done.Items[0].Err != nil {
 		b.Fatalf("Complete = %v, %v, want no error", done.Items[0].Err, err)
 	}
+}
+
+// BenchmarkSubmitBesideBusyProcesses is what a process waits for its turn while two others always have more to write.
+func BenchmarkSubmitBesideBusyProcesses(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "bench.db")
+	s := mustOpen(b, path)
+	for range 2 {
+		if line := startChild(b, "hammer", path).line(); line != "hammers" {
+			b.Fatalf("the child = %q, want hammers", line)
+		}
+	}
+	var longest time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		mustSubmit(b, s, specs(1))
+		longest = max(longest, time.Since(begin))
+	}
+	b.ReportMetric(float64(longest.Milliseconds()), "max-ms")
 }
