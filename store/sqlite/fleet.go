@@ -36,6 +36,12 @@ func readWorker(r *sqlite.Stmt) (*worker, error) {
 	return w, nil
 }
 
+// knownWorkers lists those on record.
+func knownWorkers(c *conn) (ids []string, err error) {
+	err = c.each("worker_all", func(r *sqlite.Stmt) { ids = append(ids, r.ColumnText(0)) })
+	return ids, err
+}
+
 // alive reports whether a worker may beat and claim.
 func (s *step) alive(id string) bool { return s.number("worker_alive", id) != 0 }
 

@@ -21,5 +21,6 @@ func openLocks(dir string) (*locks, error) {
 func (l *locks) take(string) (inode int64, held bool, err error) { return 0, false, nil }
 func (l *locks) drop(string)                                     {}
 func (l *locks) forget(string)                                   {}
+func (l *locks) sweep([]string)                                  {}
 func (l *locks) dropAll()                                        {}
 func (l *locks) gone(string, int64) bool                         { return false }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -137,6 +138,39 @@ func (l *locks) gone(worker string, inode int64) bool {
 	if have, err := inodeOf(f); err != nil || have != inode {
 		return false
 	}
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
+}
+
+// orphanAge is how old a file must be before it counts as left behind: younger ones may be on their way to a Join.
+const orphanAge = time.Hour
+
+// sweep removes the files of processes that died between making one and joining with it. known are the workers on record.
+func (l *locks) sweep(known []string) {
+	keep := map[string]bool{}
+	for _, worker := range known {
+		keep[l.path(worker)] = true
+	}
+	for _, pattern := range []string{".new-*", "*.lock"} {
+		files, err := filepath.Glob(filepath.Join(l.dir, pattern))
+		if err != nil {
+			continue
+		}
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err == nil && !keep[file] && time.Since(info.ModTime()) > orphanAge && unlocked(file) {
+				_ = os.Remove(file) // the next one who opens the store tries again
+			}
+		}
+	}
+}
+
+// unlocked reports whether nobody holds the lock of a file.
+func unlocked(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it was only looked at
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
 }
 

@@ -96,6 +96,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), c.raw.Close())
 	}
+	if known, err := knownWorkers(c); err == nil { // if they cannot be read now, the files stay until the next Open
+		locks.sweep(known)
+	}
 	s := &Store{
 		cfg: cfg, version: version, host: thisHost(), locks: locks,
 		readers: newReaders(cfg.Path), watch: newWatch(cfg.Path + ".workers"),
