@@ -1,0 +1,109 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// Claim takes ready tasks.
+func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimResult, error) {
+	return write(ctx, s, func(s *step) (store.ClaimResult, error) { return s.claim(req) })
+}
+
+func (s *step) claim(req store.ClaimRequest) (store.ClaimResult, error) {
+	if !s.alive(req.Worker) {
+		return store.ClaimResult{}, deadError(req.Worker)
+	}
+	if req.Repeat {
+		return store.ClaimResult{Tasks: s.repeat(&req), Again: true}, nil
+	}
+	res := store.ClaimResult{Cursors: map[string]string{}}
+	more := s.promoteDue(chunk) == chunk
+	pick := picker{s: s, req: &req, res: &res, ends: chunk}
+	switch {
+	case req.Suspects > 0:
+		pick.suspects()
+	default:
+		for _, q := range req.Queues {
+			pick.queue(q, q.Slots)
+		}
+	}
+	res.Again = pick.more || more
+	res.Next = s.next(req)
+	return res, nil
+}
+
+// repeat answers a claim whose answer was lost: what still runs under its nonce.
+func (s *step) repeat(req *store.ClaimRequest) []store.Task {
+	var tasks []store.Task
+	for _, t := range s.list("task_held", req.Worker, -1) {
+		if t.Nonce == req.Nonce {
+			tasks = append(tasks, given(t))
+		}
+	}
+	return tasks
+}
+
+// next tells when it is worth to claim again.
+func (s *step) next(req store.ClaimRequest) time.Duration {
+	at := never
+	if due := s.nextDue(); !due.IsZero() {
+		at = due
+	}
+	for _, q := range req.Queues {
+		for _, l := range s.lanesOf(q.Queue, req.Kinds) {
+			if opens := s.opens(l.limit, l.charged); !opens.IsZero() && opens.Before(at) {
+				at = opens
+			}
+		}
+	}
+	for _, p := range s.pauses() {
+		if p.Until.After(s.now) && p.Until.Before(at) {
+			at = p.Until
+		}
+	}
+	if at.Equal(never) {
+		return 0
+	}
+	return max(at.Sub(s.now), 1)
+}
+
+// nextDue tells when the next scheduled or parked task is due; zero: none is.
+func (s *step) nextDue() (at time.Time) {
+	s.flushTasks()
+	s.query("task_next_due", func(r *sqlite.Stmt) { at = instant(r.ColumnInt64(0)) })
+	return at
+}
+
+// claimOne makes a task run under a new fence.
+func (s *step) claimOne(t *task, req *store.ClaimRequest) store.Task {
+	s.count(t, func(m *store.Minute) {
+		m.Claimed++
+		m.Waited += s.now.Sub(t.ReadyAt)
+	})
+	s.exit(t)
+	t.StartByAt, t.starting = time.Time{}, false
+	t.Epoch++
+	t.Nonce, t.Worker, t.StartedAt, t.Told = req.Nonce, req.Worker, s.now, t.Asked != ""
+	if t.Timeout > 0 {
+		t.DeadlineAt = s.now.Add(t.Timeout)
+	}
+	t.State = "" // it is nowhere now
+	s.move(t, store.Running)
+	s.event(t, store.EventClaimed, "")
+	return given(t)
+}
+
+// given is a task as a claimer gets it.
+func given(t *task) store.Task {
+	c := t.Clone()
+	c.History = nil
+	return c
+}
+
+func deadError(worker string) error { return fmt.Errorf("worker %s: %w", worker, store.ErrDead) }

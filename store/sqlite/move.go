@@ -1,0 +1,128 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// move takes a task out of where its state has put it and into where the new state puts it. Every change of state goes through
+// here, so state, owner, slot, lane and counts never disagree. The orders that are indexes follow by task.standing.
+func (s *step) move(t *task, to store.State) {
+	s.exit(t)
+	t.State = to
+	if to != store.Held && !to.Terminal() {
+		t.Reason = ""
+	}
+	s.touch(t)
+	s.tallyState(t, 1)
+	switch to {
+	case store.Ready:
+		t.ReadyAt = s.now
+		s.enqueue(t)
+	case store.Held:
+		if t.Reason == store.ReasonGroup {
+			s.group(t.Group).await(1)
+		}
+	case store.Running:
+		s.take(t)
+	}
+}
+
+// exit takes a task out of where its state has put it. Leaving running frees the limit's slot and ends the ownership.
+func (s *step) exit(t *task) {
+	s.tallyState(t, -1)
+	switch t.State {
+	case store.Ready:
+		s.dequeue(t)
+	case store.Held:
+		if g := s.group(t.Group); g != nil && t.Reason == store.ReasonGroup {
+			g.await(-1)
+		}
+	case store.Running:
+		s.give(t)
+		t.Worker, t.Nonce, t.Staged, t.DeadlineAt = "", store.ID{}, nil, time.Time{}
+	}
+}
+
+// touch notes that a record has changed.
+func (s *step) touch(t *task) {
+	t.Version++
+	t.UpdatedAt = s.now
+	s.change(t)
+	s.hints.task(t.ID)
+}
+
+// event adds a line to a task's history, of which the newest are kept.
+func (s *step) event(t *task, kind store.EventKind, text string) {
+	if len(t.History) >= store.HistoryLimit {
+		t.History = append(t.History[:0:0], t.History[1:]...)
+	}
+	t.History = append(t.History, store.Event{At: s.now, Kind: kind, Epoch: t.Epoch, Worker: t.Worker, Text: text})
+	s.change(t)
+}
+
+// ready makes a task ready that waits no longer for anything.
+func (s *step) ready(t *task) {
+	t.DueAt = s.now
+	s.move(t, store.Ready)
+}
+
+// wait makes a task due after a while.
+func (s *step) wait(t *task, delay time.Duration) {
+	if delay <= 0 {
+		s.ready(t)
+		return
+	}
+	t.DueAt = s.now.Add(delay)
+	s.move(t, store.Scheduled)
+}
+
+// wake bumps the count of wakes, and makes a parked task ready.
+func (s *step) wake(id store.ID) {
+	t := s.task(id)
+	if t == nil || t.State.Terminal() {
+		return
+	}
+	t.Wakes++
+	if t.State == store.Parked {
+		s.ready(t)
+		return
+	}
+	s.touch(t)
+}
+
+// ask wants a task to end from outside: one that waits ends, one that runs is asked, an Owned one is made ready to end itself.
+func (s *step) ask(t *task, reason string) {
+	switch {
+	case t.State.Terminal():
+	case t.State != store.Running && !t.Owned:
+		s.end(t, ending{state: store.Cancelled, reason: reason})
+	case t.Asked != "":
+	default:
+		t.Asked, t.Told = reason, false
+		t.Wakes++
+		s.event(t, store.EventAsked, reason)
+		if t.State != store.Running {
+			s.ready(t)
+			return
+		}
+		s.touch(t)
+		s.hints.asked(t.ID, t.Worker)
+	}
+}
+
+// overruled reports whether a request turns a step out of running into something else.
+func overruled(t *task) bool { return t.Asked != "" && (!t.Told || !t.Owned) }
+
+// judge sets whether a task is a suspect by what it has been through.
+func judge(t *task) {
+	t.Suspect = t.CrashRun >= store.Suspicion || t.Crashes >= store.CrashBudget
+	t.Solo = t.Solo && t.Suspect
+}
+
+// absolve forgets the crashes since the last sign of progress.
+func absolve(t *task) {
+	t.CrashRun = 0
+	judge(t)
+}

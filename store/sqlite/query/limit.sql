@@ -1,0 +1,13 @@
+-- Limits: how many run under a key, and the rates of those that were set.
+
+-- name: limit_get takes a key; returns its row.
+select key, conf, running, tats from limits where key = ?1;
+
+-- name: limit_list returns all rows by key.
+select key, conf, running, tats from limits order by key;
+
+-- name: limit_put takes a row.
+insert or replace into limits (key, conf, running, tats) values (?1, ?2, ?3, ?4);
+
+-- name: limit_delete takes a key.
+delete from limits where key = ?1;

@@ -1,0 +1,67 @@
+-- Rows of tasks, one at a time. A write names the version it replaces; the writer checks that it met one row.
+
+-- name: task_get takes an id; returns the task.
+select * from record where id = ?1;
+
+-- name: task_insert takes a task and where it stands.
+insert into task (
+	id, state, version, epoch, queue, kind, created, lim, uniq, parent, grp, place,
+	lane, rank, turn, since, wait, start_by, worker, deadline, line, waiting, stage, expire, body, spec
+) values (
+	?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
+	?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26
+);
+
+-- name: task_update takes seq, the version that stands, and what changes; keeps what was submitted.
+update task set
+	state = ?3, version = ?4, epoch = ?5, lane = ?6, rank = ?7, turn = ?8, since = ?9, wait = ?10, start_by = ?11,
+	worker = ?12, deadline = ?13, line = ?14, waiting = ?15, stage = ?16, expire = ?17, body = ?18
+where seq = ?1 and version = ?2;
+
+-- name: task_strip takes seq and what is left of the spec of a task that ended.
+update task set spec = ?2 where seq = ?1 and state in (6, 8);
+
+-- name: task_delete takes seq of a task that ended.
+delete from task where seq = ?1 and state in (6, 7, 8);
+
+-- name: task_due takes now; returns the first whose time has come.
+select * from record where wait <= ?1 order by wait, id limit 1;
+
+-- name: task_next_due returns when the next one is due.
+select wait from task where wait is not null order by wait limit 1;
+
+-- name: task_late takes now; returns the first that was not started in time.
+select * from record where start_by <= ?1 order by start_by, id limit 1;
+
+-- name: task_overdue takes an instant; returns the first whose attempt should have ended by then.
+select * from record where deadline <= ?1 order by deadline, id limit 1;
+
+-- name: task_expired takes now; returns the first that may be removed.
+select * from record where expire <= ?1 order by expire, id limit 1;
+
+-- name: task_head takes a lane; returns its first task.
+select * from record where lane = ?1 order by rank, turn, id limit 1;
+
+-- name: task_held takes a worker and a count; returns what it holds, by id.
+select * from record where worker = ?1 order by id limit ?2;
+
+-- name: task_held_count takes a worker; returns how many tasks it holds.
+select count(*) from task where worker = ?1;
+
+-- name: task_holder_after takes a worker; returns the next one, by name, that holds something.
+select worker from task where worker > ?1 order by worker limit 1;
+
+-- name: task_line_head takes a line; returns the id of its first task.
+select id from task where line = ?1 order by id limit 1;
+
+-- name: task_line_running takes a line; returns whether one of it runs.
+select exists (select 1 from task indexed by task_in_line where line = ?1 and worker is not null);
+
+-- name: task_waiting takes a group; returns its first member that waits for it to open.
+select * from record where waiting = ?1 order by id limit 1;
+
+-- name: task_staged takes a group and a stage; returns its first member in that stage.
+select * from record where grp = ?1 and stage = ?2 order by id limit 1;
+
+-- name: task_all returns all tasks.
+select * from record order by seq;

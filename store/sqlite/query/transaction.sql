@@ -1,0 +1,13 @@
+-- Transactions. A writer takes the lock at once, since one that began as a reader cannot wait for it.
+
+-- name: begin_immediate begins to write.
+begin immediate;
+
+-- name: begin_read begins to read, as of one moment.
+begin;
+
+-- name: commit makes what was written durable.
+commit;
+
+-- name: rollback forgets what was written.
+rollback;

@@ -1,0 +1,215 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// chunk bounds what a step does besides what it was asked for.
+const chunk = 100
+
+// errMoved says that a row was not as the writer had read it, though nobody else can write.
+var errMoved = errors.New("a row changed beneath the writer")
+
+// step is one transaction of the writer: the operations of all who were gathered into it. It holds the rows they have read
+// and changed; what is dirty is written before an index is asked, and at the end.
+//
+// A statement that does not work ends the whole step: the first error stands in err, every later look finds nothing, and
+// the writer rolls back. So the operations read as if nothing could go wrong beneath them.
+type step struct {
+	*conn
+	s   *Store
+	now time.Time // of the operation under way
+	err error
+
+	tasks  map[store.ID]*task
+	groups map[store.ID]*group
+	limits map[string]*limit
+	lanes  map[laneKey]*lane
+	laneID map[int64]*lane
+	sums   sums
+	dirty  []*task
+
+	stops  []store.Pause // the pauses, once they were read
+	looked bool
+	hints  hints
+	after  []func() // what follows once all is durable
+}
+
+func newStep(s *Store, c *conn) *step {
+	return &step{
+		conn: c, s: s,
+		tasks: map[store.ID]*task{}, groups: map[store.ID]*group{}, limits: map[string]*limit{}, lanes: map[laneKey]*lane{}, laneID: map[int64]*lane{},
+		sums: newSums(),
+	}
+}
+
+func (s *step) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// do runs a statement that returns nothing.
+func (s *step) do(name string, args ...any) int {
+	if s.err != nil {
+		return 0
+	}
+	n, err := s.exec(name, args...)
+	if err != nil {
+		s.fail(err)
+	}
+	return n
+}
+
+// query calls row for each row of an answer.
+func (s *step) query(name string, row func(*sqlite.Stmt), args ...any) {
+	if s.err != nil {
+		return
+	}
+	if err := s.each(name, row, args...); err != nil {
+		s.fail(err)
+	}
+}
+
+// number returns the one number of an answer, or 0.
+func (s *step) number(name string, args ...any) (n int64) {
+	s.query(name, func(r *sqlite.Stmt) { n = r.ColumnInt64(0) }, args...)
+	return n
+}
+
+// task returns the task of that id, or nil.
+func (s *step) task(id store.ID) *task {
+	if id.IsZero() {
+		return nil
+	}
+	if t, ok := s.tasks[id]; ok {
+		if t == nil || t.removed {
+			return nil
+		}
+		return t
+	}
+	s.tasks[id] = nil
+	s.query("task_get", func(r *sqlite.Stmt) { s.tasks[id] = readTask(r) }, id)
+	return s.tasks[id]
+}
+
+func (s *step) find(id store.ID) (*task, error) {
+	if t := s.task(id); t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("task %s: %w", id, store.ErrNotFound)
+}
+
+// first returns the first task that a query over an index names, or nil.
+func (s *step) first(name string, args ...any) *task {
+	list := s.list(name, args...)
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+// list returns the tasks that a query over an index names.
+func (s *step) list(name string, args ...any) (list []*task) {
+	s.flushTasks()
+	s.query(name, func(r *sqlite.Stmt) {
+		id := idOf(r, 1)
+		t := s.tasks[id]
+		if t == nil {
+			t = readTask(r)
+			s.tasks[id] = t
+		}
+		list = append(list, t)
+	}, args...)
+	return list
+}
+
+// change notes that a task is to be written.
+func (s *step) change(t *task) {
+	if !t.dirty {
+		t.dirty = true
+		s.dirty = append(s.dirty, t)
+	}
+}
+
+// flush writes all that is dirty.
+func (s *step) flush() {
+	s.flushTasks()
+	s.flushLanes()
+	s.flushGroups()
+	for _, l := range s.limits {
+		s.writeLimit(l)
+	}
+	s.flushSums()
+}
+
+func (s *step) flushTasks() {
+	for _, t := range s.dirty {
+		t.dirty = false
+		if !t.removed {
+			s.writeTask(t)
+		}
+	}
+	s.dirty = s.dirty[:0]
+}
+
+// writeTask writes a task and where it stands.
+func (s *step) writeTask(t *task) {
+	at := t.standing()
+	if t.seq == 0 {
+		s.do("task_insert",
+			t.ID, stateNumber(t.State), t.Version, t.Epoch, t.Queue, t.Kind, t.CreatedAt, orNull(t.Limit), orNull(t.Unique.Key),
+			orNull(t.Parent), orNull(t.Group), t.Line,
+			at.lane, at.rank, at.turn, at.since, at.wait, at.startBy, at.worker, at.deadline, at.line, at.waiting, at.stage, at.expire,
+			t.encode(), encodeSpec(&t.Spec))
+		t.seq, t.stored, t.changed = s.raw.LastInsertRowID(), t.Version, false
+		return
+	}
+	n := s.do("task_update", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
+		at.lane, at.rank, at.turn, at.since, at.wait, at.startBy, at.worker, at.deadline, at.line, at.waiting, at.stage, at.expire, t.encode())
+	if n != 1 && s.err == nil {
+		s.fail(fmt.Errorf("write task %s: %w", t.ID, errMoved))
+	}
+	t.stored = t.Version
+	if t.changed {
+		s.do("task_strip", t.seq, encodeSpec(&t.Spec))
+		t.changed = false
+	}
+}
+
+// standing is where a task stands in each order; nil is nowhere.
+type standing struct {
+	lane, rank, turn, since, wait, startBy, worker, deadline, line, waiting, stage, expire any
+}
+
+// standing derives from the record in which orders it stands, so that the indexes cannot disagree with it.
+func (t *task) standing() (at standing) {
+	switch t.State {
+	case store.Ready:
+		rank, turn := t.order()
+		at.lane, at.rank, at.turn, at.since = t.lane, rank, turn, t.ReadyAt
+	case store.Scheduled, store.Parked:
+		at.wait = orNull(nanos(t.DueAt))
+	case store.Held:
+		if t.Reason == store.ReasonGroup {
+			at.waiting = t.Group
+		}
+	case store.Running:
+		at.worker, at.deadline = t.Worker, orNull(nanos(t.DeadlineAt))
+	}
+	if t.starting {
+		at.startBy = orNull(nanos(t.StartByAt))
+	}
+	if t.inLine() {
+		at.line = lineOf(t)
+	}
+	at.stage = orNull(int64(t.stage))
+	at.expire = orNull(nanos(t.ExpireAt))
+	return at
+}
