@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"container/heap"
 	"context"
 	"fmt"
 	"maps"
@@ -20,7 +21,28 @@ type group struct {
 	expiring bool     // its keeper has ended
 	queued   bool     // in data.ripe
 	bare     bool     // in data.bare
-	bareAt   time.Time
+	goAt     time.Time
+}
+
+// groupHeap is groups by when they may be removed, for container/heap.
+type groupHeap []*group
+
+func (h groupHeap) Len() int { return len(h) }
+func (h groupHeap) Less(i, j int) bool {
+	return h[i].goAt.Before(h[j].goAt) || h[i].goAt.Equal(h[j].goAt) && idLess(h[i].ID, h[j].ID)
+}
+func (h groupHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push adds a group at the end, as container/heap wants it.
+func (h *groupHeap) Push(x any) { *h = append(*h, x.(*group)) } //nolint:errcheck,forcetypeassert // only groups are pushed
+
+// Pop takes the last group off, as container/heap wants it.
+func (h *groupHeap) Pop() any {
+	last := len(*h) - 1
+	g := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return g
 }
 
 // createGroup makes a group. A known id has no effect.
@@ -148,6 +170,7 @@ func (d *data) tryClose(g *group) {
 	}
 	d.wake(g.Parent)
 	if k := d.tasks[g.Keeper]; k == nil || k.State.Terminal() {
+		g.Keeper = store.ID{}
 		d.unkeep(g)
 		return
 	}
@@ -168,12 +191,15 @@ func (d *data) unkeep(g *group) {
 
 // bareGroup notes that a group has no member on record.
 func (d *data) bareGroup(g *group) {
-	if g.bare || g.State != store.GroupClosed || !g.expiring {
+	if g.bare || g.State != store.GroupClosed || !g.expiring || g.Retention < 0 {
 		return
 	}
-	g.bare, g.bareAt = true, d.now
-	d.bare = append(d.bare, g)
+	g.bare, g.goAt = true, d.now.Add(g.Retention)
+	heap.Push(&d.bare, g)
 }
+
+// isBare reports whether nothing is left of a group but its record.
+func (g *group) isBare() bool { return g.State == store.GroupClosed && g.expiring && g.records == 0 }
 
 // reopen takes a member back whose ending no longer counts.
 func (d *data) reopen(g *group, t *task) {

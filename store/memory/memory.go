@@ -138,12 +138,12 @@ type data struct {
 
 	schedules map[string]*store.Schedule
 
-	due     taskHeap // scheduled, and parked with a time
-	startBy taskHeap // not started, with a StartBy
-	expiry  taskHeap // terminal, with an ExpireAt
-	overdue taskHeap // running, with a DeadlineAt
-	ripe    []*group // have members to free, to settle or to mark
-	bare    []*group // closed, and without members: Prune removes them
+	due     taskHeap  // scheduled, and parked with a time
+	startBy taskHeap  // not started, with a StartBy
+	expiry  taskHeap  // terminal, with an ExpireAt
+	overdue taskHeap  // running, with a DeadlineAt
+	ripe    []*group  // have members to free, to settle or to mark
+	bare    groupHeap // closed, and without members: Prune removes them
 
 	pulseSince, pulseLast time.Time
 	recoverAt             time.Time // gate

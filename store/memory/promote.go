@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"container/heap"
 	"context"
 	"time"
 
@@ -110,18 +111,12 @@ func (s *Store) Prune(ctx context.Context, limit int) (int, error) {
 		d.remove(t)
 		removed++
 	}
-	kept := d.bare[:0]
-	for _, g := range d.bare {
-		switch {
-		case g.records > 0 || g.State != store.GroupClosed || !g.expiring:
-			g.bare = false
-		case removed < limit && g.Retention >= 0 && !g.bareAt.Add(g.Retention).After(d.now):
+	for removed < limit && len(d.bare) > 0 && !d.bare[0].goAt.After(d.now) {
+		g := heap.Pop(&d.bare).(*group) //nolint:errcheck,forcetypeassert // only groups are in it
+		if g.bare = false; g.isBare() {
 			delete(d.groups, g.ID)
 			removed++
-		default:
-			kept = append(kept, g)
 		}
 	}
-	d.bare = kept
 	return removed, nil
 }
