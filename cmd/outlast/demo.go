@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/test/crash"
@@ -27,6 +28,7 @@ type demoOptions struct {
 	kills   int
 	stops   int
 	seed    uint64
+	dead    time.Duration
 }
 
 // demo starts worker processes, submits tasks, kills workers while they work, and reports what became of the tasks.
@@ -38,6 +40,7 @@ func demo(ctx context.Context, args []string, out, errs io.Writer) int {
 	flags.IntVar(&o.tasks, "tasks", 5000, "tasks to submit")
 	flags.IntVar(&o.kills, "kills", 10, "how often a worker is killed with SIGKILL, and another started")
 	flags.IntVar(&o.stops, "stops", 0, "how often a worker is stopped with SIGSTOP for longer than others wait for it")
+	flags.DurationVar(&o.dead, "dead-after", 15*time.Second, "how long a silent worker is waited for")
 	flags.Uint64Var(&o.seed, "seed", 1, "decides who is killed when")
 	flags.BoolVar(&o.json, "json", false, "print the report as one JSON object, the last line of the output")
 	flags.StringVar(&o.keep, "logs", "", "keep the logs of the workers in this folder (default: a temporary one)")
@@ -49,6 +52,10 @@ func demo(ctx context.Context, args []string, out, errs io.Writer) int {
 			fmt.Fprintf(errs, "outlast demo: --%s is %d; it must be at least 1\n", name, n)
 			return exitUsage
 		}
+	}
+	if o.dead < 500*time.Millisecond {
+		fmt.Fprintf(errs, "outlast demo: --dead-after is %v; it must be at least 500ms\n", o.dead)
+		return exitUsage
 	}
 	report, err := runDemo(ctx, o, out, errs)
 	if err != nil {
@@ -102,6 +109,7 @@ func runDemo(ctx context.Context, o demoOptions, out, errs io.Writer) (crash.Rep
 	defer view.close()
 	return crash.Run(ctx, crash.Config{
 		Store: o.store, Workers: o.workers, Tasks: o.tasks, Kills: o.kills, Stops: o.stops, Seed: o.seed, Dir: o.keep,
+		Dead: o.dead, Beat: min(time.Second, o.dead/10),
 		Open: func(ctx context.Context) (store.Store, error) { return openStore(ctx, o.store) },
 		Worker: func(ctx context.Context, args []string) *exec.Cmd {
 			return exec.CommandContext(ctx, self, append([]string{workerCommand, o.store}, args...)...) //nolint:gosec // this program itself

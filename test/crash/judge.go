@@ -22,7 +22,7 @@ type Report struct {
 	StoreKills      int      `json:"store_kills"`
 	Cuts            int      `json:"cuts"`
 	Lost            int      `json:"lost"`            // accepted, and did not end as it should, or nobody did its work
-	CompletedTwice  int      `json:"completed_twice"` // two outcomes that end the same task were both accepted
+	CompletedTwice  int      `json:"completed_twice"` // two endings of one task were accepted, or one of a claim that had been succeeded
 	FencedRefused   int      `json:"fenced_refused"`  // late outcomes that were refused
 	RobbedLive      int      `json:"robbed_live"`     // workers declared dead while they ran unstopped
 	Recovery        Recovery `json:"recovery_ms"`
@@ -60,10 +60,15 @@ func (r *run) judge(ctx context.Context, st store.Store) (Report, error) {
 		}
 		rep.Done++
 	}
-	for id, n := range h.accepted {
-		if n > 1 {
+	for id, endings := range h.accepted {
+		last := h.starts[id][len(h.starts[id])-1].epoch
+		switch {
+		case len(endings) > 1:
 			rep.CompletedTwice++
-			rep.tell("task %s was completed %d times", id, n)
+			rep.tell("task %s was completed under epochs %v", id, endings)
+		case endings[0] < last:
+			rep.CompletedTwice++
+			rep.tell("task %s was completed under epoch %d, and begun again under %d", id, endings[0], last)
 		}
 	}
 	rep.FencedRefused, rep.Recovered = h.refused, h.recovered
@@ -131,14 +136,14 @@ func verdict(t *kernel.Task, kind string, effects int) string {
 type history struct {
 	starts    map[string][]line
 	effects   map[string]int
-	accepted  map[string]int // endings that the store has accepted
+	accepted  map[string][]int64 // endings that the store has accepted, by their epochs
 	refused   int
 	recovered int
 	waits     []time.Duration // from a death to the next start of what was under way
 }
 
 func (r *run) history() *history {
-	h := &history{starts: map[string][]line{}, effects: map[string]int{}, accepted: map[string]int{}}
+	h := &history{starts: map[string][]line{}, effects: map[string]int{}, accepted: map[string][]int64{}}
 	for _, p := range r.fleet.all() {
 		for _, l := range p.lines {
 			switch {
@@ -147,7 +152,7 @@ func (r *run) history() *history {
 			case l.kind == lineEffect:
 				h.effects[l.task]++
 			case l.kind == lineAccepted && store.State(l.text).Terminal():
-				h.accepted[l.task]++
+				h.accepted[l.task] = append(h.accepted[l.task], l.epoch)
 			case l.kind == lineRefused:
 				h.refused++
 			case l.kind == lineBack:
