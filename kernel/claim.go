@@ -142,6 +142,9 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 		if res.Next > 0 {
 			a.nextAt = k.env.Now().Add(res.Next)
 		}
+		if err == nil && len(res.Tasks) == 0 && len(k.runs) == 0 {
+			k.suspects.begin(k.env.Now()) // nothing to do, nothing to lose
+		}
 	}
 	maps.Copy(a.cursors, res.Cursors)
 	runs := make([]*Run, 0, len(res.Tasks))

@@ -3,7 +3,8 @@ package kernel
 import "time"
 
 // suspects is this worker's turn at tasks that may kill it. While a turn lasts it takes nothing else, so that a death can be
-// blamed on what was tried and on nothing beside it. k.mu guards it.
+// blamed on what was tried and on nothing beside it. A worker takes a turn when it has joined, when it has nothing to do, and
+// when the store says that it is its turn though it has. k.mu guards it.
 type suspects struct {
 	turn    bool
 	since   time.Time

@@ -46,6 +46,7 @@ func (k *Kernel) join(ctx context.Context) error {
 	k.mu.Lock()
 	k.worker = &worker{id: id, beatAt: sent, listen: listen, gone: gone}
 	k.appetite.wake()
+	k.suspects.begin(sent) // who holds nothing yet has the least to lose
 	k.mu.Unlock()
 	k.back()
 	k.kick.Notify()
