@@ -87,9 +87,11 @@ func (s *step) claimOne(t *task, req *store.ClaimRequest) store.Task {
 		m.Waited += s.now.Sub(t.ReadyAt)
 	})
 	s.exit(t)
-	t.StartByAt, t.starting = time.Time{}, false
+	s.company(req.Worker)
+	t.StartByAt = time.Time{}
 	t.Epoch++
 	t.Nonce, t.Worker, t.StartedAt, t.Told = req.Nonce, req.Worker, s.now, t.Asked != ""
+	t.Alone, t.Saves = s.holds(req.Worker) == 0, 0
 	if t.Timeout > 0 {
 		t.DeadlineAt = s.now.Add(t.Timeout)
 	}
@@ -97,6 +99,33 @@ func (s *step) claimOne(t *task, req *store.ClaimRequest) store.Task {
 	s.move(t, store.Running)
 	s.event(t, store.EventClaimed, "")
 	return given(t)
+}
+
+// holds counts what a worker holds.
+func (s *step) holds(worker string) int {
+	if _, ok := s.held[worker]; !ok {
+		s.flushTasks()
+		s.held[worker] = int(s.number("task_held_count", worker))
+	}
+	return s.held[worker]
+}
+
+// hold counts a task into what a worker holds (1), or out of it (-1), if that was asked for in this step.
+func (s *step) hold(worker string, n int) {
+	if _, ok := s.held[worker]; ok {
+		s.held[worker] += n
+	}
+}
+
+// company takes it back that a task was claimed alone: another has come with it.
+func (s *step) company(worker string) {
+	if s.holds(worker) != 1 {
+		return
+	}
+	if t := s.first("task_held", worker, 1); t != nil && t.Alone {
+		t.Alone = false
+		s.change(t)
+	}
 }
 
 // given is a task as a claimer gets it.

@@ -116,7 +116,7 @@ func (s *step) settle(t *task, out store.Outcome) {
 		e := *out.Error
 		t.Error = &e
 	}
-	if !ends && overruled(t) && !t.Owned {
+	if !ends && s.overruled(t) && !t.Owned {
 		s.end(t, ending{state: store.Cancelled, reason: t.Asked})
 		return
 	}
@@ -161,7 +161,7 @@ func (s *step) bring(t *task, out store.Outcome) {
 
 // goOn applies an outcome that does not end the task.
 func (s *step) goOn(t *task, out store.Outcome) {
-	asked := overruled(t)
+	asked := s.overruled(t)
 	if out.Kind != store.OutcomeRelease {
 		t.Charged = false
 	}

@@ -18,7 +18,7 @@ type ending struct {
 func (s *step) end(t *task, e ending) {
 	s.event(t, store.EventEnded, e.reason)
 	s.move(t, e.state)
-	t.Reason, t.Result, t.EndedAt, t.StartByAt, t.starting = e.reason, e.result, s.now, time.Time{}, false
+	t.Reason, t.Result, t.EndedAt, t.StartByAt = e.reason, e.result, s.now, time.Time{}
 	if e.err != nil {
 		t.Error = e.err
 	}

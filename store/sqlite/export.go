@@ -74,7 +74,7 @@ func (v *view) exportLimits(fn func(store.Entry) error) error {
 		if err != nil || !l.set {
 			return err
 		}
-		st := l.status(v.now)
+		st := v.status(l)
 		return fn(store.Entry{Limit: &st})
 	})
 }

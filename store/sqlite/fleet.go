@@ -140,6 +140,7 @@ const (
 	pulseSince = "pulse since"
 	pulseLast  = "pulse last"
 	recoverAt  = "recovered at"
+	recoverBy  = "recovered by one who joined at"
 	suspectAt  = "suspects told at"
 )
 

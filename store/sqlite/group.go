@@ -208,6 +208,7 @@ func (s *step) tryClose(g *group) {
 	s.wake(g.Parent)
 	k := s.task(g.Keeper)
 	if k == nil || k.State.Terminal() {
+		g.Keeper = store.ID{}
 		s.unkeep(g)
 		return
 	}

@@ -76,10 +76,7 @@ func (s *step) enqueue(t *task) {
 	l.ready++
 	l.dirty = true
 	t.lane = l.id
-	switch {
-	case l.ready == 1:
-		l.lead(t)
-	case !l.stale && l.before(t):
+	if !l.stale && l.before(t) {
 		l.lead(t)
 	}
 }
@@ -108,7 +105,10 @@ func (s *step) dequeue(t *task) {
 	if l == nil {
 		return
 	}
-	l.ready--
+	if l.ready--; l.ready <= 0 {
+		s.dropLane(l)
+		return
+	}
 	l.dirty = true
 	l.stale = l.stale || l.head == t.ID
 }

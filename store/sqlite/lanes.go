@@ -59,19 +59,21 @@ func (s *step) createLane(l *lane) {
 	s.keepLane(l)
 }
 
-// flushLanes writes the lanes that have changed, and removes those that are empty.
+// dropLane removes a lane that is empty.
+func (s *step) dropLane(l *lane) {
+	s.do("lane_delete", l.id)
+	delete(s.laneID, l.id)
+	delete(s.lanes, laneKey{l.queue, l.name})
+	l.dirty, l.stale = false, false
+}
+
+// flushLanes writes the lanes that have changed.
 func (s *step) flushLanes() {
 	for id, l := range s.laneID {
 		if !l.dirty {
 			continue
 		}
 		l.dirty = false
-		if l.ready <= 0 {
-			s.do("lane_delete", id)
-			delete(s.laneID, id)
-			delete(s.lanes, laneKey{l.queue, l.name})
-			continue
-		}
 		s.fresh(l)
 		s.do("lane_update", id, l.ready, l.head, l.rank, l.turn, l.priority, l.since, l.charged)
 	}

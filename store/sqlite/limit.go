@@ -192,7 +192,7 @@ func (s *Store) LimitList(ctx context.Context) (list []store.LimitStatus, err er
 		return v.rows("limit_list", func(r *sqlite.Stmt) error {
 			l, err := readLimit(r)
 			if err == nil && l.set {
-				list = append(list, l.status(v.now))
+				list = append(list, v.status(l))
 			}
 			return err
 		})
@@ -200,10 +200,25 @@ func (s *Store) LimitList(ctx context.Context) (list []store.LimitStatus, err er
 	return list, err
 }
 
-func (l *limit) status(now time.Time) store.LimitStatus {
+func (v *view) status(l *limit) store.LimitStatus {
 	st := store.LimitStatus{Limit: l.Limit, InUse: l.running}
-	if opens := l.ratesOpen(now); !opens.IsZero() {
-		st.Opens = opens.Sub(now)
+	if opens := l.ratesOpen(v.now); !opens.IsZero() {
+		st.Opens = opens.Sub(v.now)
+	}
+	if l.dirty {
+		v.met = append(v.met, l.Key)
 	}
 	return st
+}
+
+// clampRates writes what a read has met: rates further ahead than the clock allows, since it was stepped back.
+func (s *Store) clampRates(ctx context.Context, keys []string) error {
+	return s.write(ctx, func(s *step) error {
+		for _, key := range keys {
+			if l := s.limit(key); l != nil && l.set {
+				l.ratesOpen(s.now)
+			}
+		}
+		return nil
+	})
 }

@@ -92,4 +92,3 @@ func checkNamespace(c *conn, namespace string) error {
 	}
 	return nil
 }
-

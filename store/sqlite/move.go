@@ -25,6 +25,7 @@ func (s *step) move(t *task, to store.State) {
 			s.group(t.Group).await(1)
 		}
 	case store.Running:
+		s.hold(t.Worker, 1)
 		s.take(t)
 	}
 }
@@ -41,7 +42,8 @@ func (s *step) exit(t *task) {
 		}
 	case store.Running:
 		s.give(t)
-		t.Worker, t.Nonce, t.Staged, t.DeadlineAt = "", store.ID{}, nil, time.Time{}
+		s.hold(t.Worker, -1)
+		t.Worker, t.Nonce, t.Staged, t.DeadlineAt, t.Alone = "", store.ID{}, nil, time.Time{}, false
 	}
 }
 
@@ -112,8 +114,14 @@ func (s *step) ask(t *task, reason string) {
 	}
 }
 
-// overruled reports whether a request turns a step out of running into something else.
-func overruled(t *task) bool { return t.Asked != "" && (!t.Told || !t.Owned) }
+// overruled reports whether a request turns a step out of running into something else. The abort of its group is one, also
+// before Promote has come to the task.
+func (s *step) overruled(t *task) bool {
+	if g := s.group(t.Group); g != nil && g.Aborting != "" && t.Asked == "" {
+		t.Asked, t.Told = g.Aborting, false
+	}
+	return t.Asked != "" && (!t.Told || !t.Owned)
+}
 
 // judge sets whether a task is a suspect by what it has been through.
 func judge(t *task) {

@@ -31,7 +31,9 @@ func (s *step) pauses() []store.Pause {
 	return s.stops
 }
 
-func (s *step) paused(queue, kind, key string) bool { return paused(s.pauses(), s.now, queue, kind, key) }
+func (s *step) paused(queue, kind, key string) bool {
+	return paused(s.pauses(), s.now, queue, kind, key)
+}
 
 func paused(pauses []store.Pause, now time.Time, queue, kind, key string) bool {
 	for _, p := range pauses {
@@ -69,17 +71,27 @@ func (s *Store) Resume(ctx context.Context, scope store.Scope) error {
 	})
 }
 
-// PauseList lists the pauses that stand.
-func (s *Store) PauseList(ctx context.Context) (list []store.Pause, err error) {
-	err = s.read(ctx, func(v *view) error {
+// PauseList lists the pauses that stand, and has the others forgotten.
+func (s *Store) PauseList(ctx context.Context) ([]store.Pause, error) {
+	var list []store.Pause
+	over := false
+	err := s.read(ctx, func(v *view) error {
 		all, err := v.pauses()
 		for _, p := range all {
 			if lasts(p, v.now) {
 				list = append(list, p)
 			}
 		}
+		over = len(list) < len(all)
 		return err
 	})
+	if err == nil && over {
+		err = s.write(ctx, func(s *step) error {
+			s.do("pause_expire", s.now)
+			s.looked = false
+			return nil
+		})
+	}
 	return list, err
 }
 
@@ -105,6 +117,11 @@ func (s *Store) LaneList(ctx context.Context, queue string, page store.PageReque
 		st.query("lane_page", func(r *sqlite.Stmt) { lanes = append(lanes, st.knownLane(r)) }, queue, []byte(page.Cursor), cut.limit+1)
 		for _, l := range lanes {
 			cut.add(st.laneStatus(l), l.name)
+		}
+		for key, l := range st.limits {
+			if l != nil && l.dirty {
+				v.met = append(v.met, key)
+			}
 		}
 		res = cut.page
 		return st.err

@@ -39,8 +39,7 @@ func (p *picker) queue(q store.QueueSlots, n int) {
 
 // suspects takes suspects alone. A Solo one comes without company, and only to a worker that holds nothing.
 func (p *picker) suspects() {
-	p.s.flushTasks()
-	free := p.s.number("task_held_count", p.req.Worker) == 0
+	free := p.s.holds(p.req.Worker) == 0
 	n := p.req.Suspects
 	for _, q := range p.req.Queues {
 		for _, l := range p.s.lanesOf(q.Queue, p.req.Kinds) {
@@ -115,7 +114,7 @@ func (p *picker) turn(l *lane, n int) int {
 	return taken
 }
 
-// fit ends what must not run: an unreadable record, a member of an aborted group.
+// fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time.
 func (p *picker) fit(t *task) bool {
 	if t.corrupt {
 		p.ends--
@@ -125,6 +124,11 @@ func (p *picker) fit(t *task) bool {
 	if g := p.s.group(t.Group); g != nil && g.Aborting != "" && t.Asked == "" {
 		p.ends--
 		p.s.ask(t, g.Aborting)
+		return false
+	}
+	if !t.StartByAt.IsZero() && !t.StartByAt.After(p.s.now) {
+		p.ends--
+		p.s.expire(t)
 		return false
 	}
 	return true

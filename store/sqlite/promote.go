@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 
@@ -83,11 +84,16 @@ func (s *step) expireStarts(n int) int {
 			break
 		}
 		done++
-		t.starting = false
-		s.change(t)
-		s.ask(t, store.ReasonExpired)
+		s.expire(t)
 	}
 	return done
+}
+
+// expire ends a task that was not started in time.
+func (s *step) expire(t *task) {
+	t.StartByAt = time.Time{}
+	s.change(t)
+	s.ask(t, store.ReasonExpired)
 }
 
 // Prune removes what has expired.

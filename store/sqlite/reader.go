@@ -55,6 +55,7 @@ func (r *readers) close() error {
 type view struct {
 	*conn
 	now time.Time
+	met []string // limits with rates that the clock does not allow
 }
 
 // read looks at the store as of one moment, beside the writer.
@@ -85,9 +86,12 @@ func (s *Store) read(ctx context.Context, fn func(*view) error) error {
 	if err := patiently(ctx, func() error { return begin(c) }); err != nil {
 		return err
 	}
-	err := fn(&view{conn: c, now: s.clock()})
-	_, end := c.exec("rollback")
-	return errors.Join(err, end)
+	v := &view{conn: c, now: s.clock()}
+	err := fn(v)
+	if _, end := c.exec("rollback"); err != nil || end != nil || len(v.met) == 0 {
+		return errors.Join(err, end)
+	}
+	return s.clampRates(ctx, v.met)
 }
 
 // begin takes the moment of a read: the first look takes it, not the statement.

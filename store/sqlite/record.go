@@ -20,7 +20,6 @@ type task struct {
 
 	entries  bool // it has, or had, checkpoint entries
 	messages bool // it has, or had, messages
-	starting bool // StartByAt has not been acted upon
 	marked   bool // nothing of its group keeps it from expiring
 	keeps    bool // groups wait for its end
 
@@ -88,7 +87,8 @@ func (t *task) encode() []byte {
 	e.text(t.Reason)
 	e.int(int64(t.Round))
 	e.int(t.Wakes)
-	e.flags(t.Suspect, t.Solo, t.Told, t.Stripped, t.Charged, t.entries, t.messages, t.starting, t.marked, t.keeps)
+	e.flags(t.Suspect, t.Solo, t.Told, t.Stripped, t.Charged, t.entries, t.messages, t.marked, t.keeps, t.Alone)
+	e.int(t.Saves)
 	e.text(t.Asked)
 	e.id(t.Nonce)
 	e.int(t.Settled.Epoch)
@@ -129,7 +129,8 @@ func (t *task) decode(d *decoder) {
 	t.Reason = d.text()
 	t.Round = int(d.int())
 	t.Wakes = d.int()
-	d.flags(&t.Suspect, &t.Solo, &t.Told, &t.Stripped, &t.Charged, &t.entries, &t.messages, &t.starting, &t.marked, &t.keeps)
+	d.flags(&t.Suspect, &t.Solo, &t.Told, &t.Stripped, &t.Charged, &t.entries, &t.messages, &t.marked, &t.keeps, &t.Alone)
+	t.Saves = d.int()
 	t.Asked = d.text()
 	t.Nonce = d.id()
 	t.Settled.Epoch = d.int()

@@ -17,10 +17,9 @@ func (s *Store) Recover(ctx context.Context, req store.RecoverRequest) (store.Re
 }
 
 func (s *step) recover(req store.RecoverRequest) (res store.RecoverResult) {
-	if since := s.now.Sub(s.instant(recoverAt)); !req.Force && since >= 0 && since < s.s.cfg.Timing.RecoverEvery {
+	if !s.passGate(req) {
 		return store.RecoverResult{Gated: true}
 	}
-	s.setInstant(recoverAt, s.now)
 	for _, w := range s.workers("worker_living") {
 		if how := s.verdict(w); how != "" {
 			s.die(w, how)
@@ -31,6 +30,21 @@ func (s *step) recover(req store.RecoverRequest) (res store.RecoverResult) {
 	s.recoverStuck(req.Limit, &res)
 	res.Buried = s.bury()
 	return res
+}
+
+// passGate lets one pass through per RecoverEvery, and one who has been here longer than the last one always.
+func (s *step) passGate(req store.RecoverRequest) bool {
+	session := never
+	if w := s.worker(req.Worker); w != nil && w.DeadAt.IsZero() && !s.gone(w) {
+		session = w.JoinedAt
+	}
+	since := s.now.Sub(s.instant(recoverAt))
+	if !req.Force && since >= 0 && since < s.s.cfg.Timing.RecoverEvery && !session.Before(s.instant(recoverBy)) {
+		return false
+	}
+	s.setInstant(recoverAt, s.now)
+	s.setInstant(recoverBy, session)
+	return true
 }
 
 // bury removes the records of the dead under whom nothing runs. Their lock files go once that is durable.
@@ -51,7 +65,7 @@ func (s *step) verdict(w *worker) store.Death {
 		w.BeatAt = s.now
 		s.do("worker_clamp", w.ID, s.now)
 	}
-	if s.s.host.rebootedSince(w) || w.inode != 0 && s.s.locks.gone(w.ID, w.inode) {
+	if s.gone(w) {
 		return store.DeathProof
 	}
 	last := s.instant(pulseLast)
@@ -121,15 +135,15 @@ func (s *step) takeBack(t *task, w *worker, crash bool) {
 	}
 	crashed := &store.Error{Message: "its worker died while it ran", Type: store.ReasonCrashed}
 	switch {
-	case overruled(t) && !t.Owned:
+	case s.overruled(t) && !t.Owned:
 		s.end(t, ending{state: store.Cancelled, reason: t.Asked})
-	case overruled(t):
+	case s.overruled(t):
 		s.ready(t)
-	case crash && suspect && w.HeldAt <= 1 && t.Owned:
+	case crash && suspect && t.Alone && w.HeldAt <= 1 && t.Owned:
 		t.Error, t.Reason = crashed, store.ReasonCrashed
 		s.event(t, store.EventHeld, store.ReasonCrashed)
 		s.move(t, store.Held)
-	case crash && suspect && w.HeldAt <= 1:
+	case crash && suspect && t.Alone && w.HeldAt <= 1:
 		s.end(t, ending{state: store.Failed, reason: store.ReasonCrashed, err: crashed})
 	case crash && t.Retry.CrashSpends:
 		s.spend(t, crashed)
@@ -168,7 +182,7 @@ func (s *step) recoverStuck(limit int, res *store.RecoverResult) {
 		case t.Staged != nil:
 			r.Settled = true
 			s.settle(t, *t.Staged)
-		case overruled(t) && !t.Owned:
+		case s.overruled(t) && !t.Owned:
 			s.end(t, ending{state: store.Cancelled, reason: t.Asked})
 		default:
 			s.event(t, store.EventRecovered, store.ReasonStuck)
@@ -179,8 +193,12 @@ func (s *step) recoverStuck(limit int, res *store.RecoverResult) {
 	}
 }
 
+// gone reports whether it is proved that the process of a worker has ended.
+func (s *step) gone(w *worker) bool {
+	return s.s.host.rebootedSince(w) || w.inode != 0 && s.s.locks.gone(w.ID, w.inode)
+}
+
 // rebootedSince reports whether the machine of a worker is this one, and has been started anew since it joined.
 func (h host) rebootedSince(w *worker) bool {
 	return h.machine != "" && h.boot != "" && w.boot != "" && w.machine == h.machine && w.boot != h.boot
 }
-

@@ -45,6 +45,10 @@ func (s *Store) Save(ctx context.Context, req store.SaveRequest) (string, error)
 			s.settle(t, *t.Staged)
 			return "", fencedError(req.Fence)
 		}
+		if req.Seq > 0 && req.Seq < t.Saves {
+			return t.Asked, fmt.Errorf("save %d of task %s comes after save %d: %w", req.Seq, t.ID, t.Saves, store.ErrChanged)
+		}
+		t.Saves = max(t.Saves, req.Seq)
 		s.setEntries(t, req.Entries)
 		s.consume(t, req.Consume)
 		if req.Progress != nil {
@@ -78,6 +82,9 @@ func (s *Store) Load(ctx context.Context, id store.ID, names ...string) (map[str
 		t, err := v.find(id)
 		if err != nil {
 			return err
+		}
+		if t.Stripped {
+			return fmt.Errorf("the checkpoint of task %s is gone: %w", id, store.ErrNotFound)
 		}
 		if len(names) == 0 {
 			return v.each("entry_all", func(r *sqlite.Stmt) { entries[r.ColumnText(0)] = blobOf(r, 1) }, t.seq)

@@ -32,6 +32,7 @@ type step struct {
 	limits map[string]*limit
 	lanes  map[laneKey]*lane
 	laneID map[int64]*lane
+	held   map[string]int // by worker, once somebody asked
 	sums   sums
 	dirty  []*task
 
@@ -45,7 +46,7 @@ func newStep(s *Store, c *conn) *step {
 	return &step{
 		conn: c, s: s,
 		tasks: map[store.ID]*task{}, groups: map[store.ID]*group{}, limits: map[string]*limit{}, lanes: map[laneKey]*lane{}, laneID: map[int64]*lane{},
-		sums: newSums(),
+		held: map[string]int{}, sums: newSums(),
 	}
 }
 
@@ -203,9 +204,7 @@ func (t *task) standing() (at standing) {
 	case store.Running:
 		at.worker, at.deadline = t.Worker, orNull(nanos(t.DeadlineAt))
 	}
-	if t.starting {
-		at.startBy = orNull(nanos(t.StartByAt))
-	}
+	at.startBy = orNull(nanos(t.StartByAt))
 	if t.inLine() {
 		at.line = lineOf(t)
 	}

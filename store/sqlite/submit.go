@@ -129,7 +129,7 @@ func (s *step) create(spec store.Spec) *task {
 		t.DueAt = at
 	}
 	if spec.StartBy > 0 {
-		t.StartByAt, t.starting = s.now.Add(spec.StartBy), true
+		t.StartByAt = s.now.Add(spec.StartBy)
 	}
 	s.takeKey(t)
 	s.tally(t.Queue).total++

@@ -20,7 +20,7 @@ select id from grp where ripe is not null order by ripe limit 1;
 select max(ripe) from grp where ripe is not null;
 
 -- name: group_gone takes now; returns the first that may be removed.
-select id from grp where gone <= ?1 order by gone limit 1;
+select id from grp where gone <= ?1 order by gone, id limit 1;
 
 -- name: group_page takes an id and a count; returns so many groups before that id, newest first.
 select record, waiting, living, ended, members, ripe, keeper, expires, gone from grp where id < ?1 order by id desc limit ?2;

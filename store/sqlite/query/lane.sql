@@ -35,6 +35,9 @@ insert or replace into pause (queue, kind, lane, reason, at, until) values (?1, 
 -- name: pause_delete takes a scope.
 delete from pause where queue = ?1 and kind = ?2 and lane = ?3;
 
+-- name: pause_expire takes now; forgets the pauses whose time is up.
+delete from pause where until != 0 and until <= ?1;
+
 -- name: weight_get takes queue and lane key; returns the weight of their lanes.
 select weight from weight where queue = ?1 and lane = ?2;
 
