@@ -152,8 +152,8 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 		runs = append(runs, k.newRun(t, p))
 	}
 	start := k.execute
-	if k.state != Running || k.quiet {
-		start = k.decline // the drain began while the claim was under way
+	if k.state != Running || k.quiet || p.worker.fenced {
+		start = k.decline // a drain or a fence of our own came while the claim was under way
 	}
 	k.mu.Unlock()
 	for _, r := range runs {

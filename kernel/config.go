@@ -36,7 +36,7 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// CallTimeout is how long one call of the store may take before it is repeated. Default 10 s.
 	CallTimeout time.Duration
-	// RecoverEvery is how often this process looks for dead workers. Default 1 s.
+	// RecoverEvery is how often this process looks for dead workers. Default 1.2 s.
 	RecoverEvery time.Duration
 	// PruneEvery is how often this process removes what has expired. Default 1 minute; negative: never.
 	PruneEvery time.Duration
@@ -80,7 +80,7 @@ func (c Config) withDefaults() Config {
 		{&c.DeadAfter, 15 * time.Second},
 		{&c.ShutdownTimeout, 30 * time.Second},
 		{&c.CallTimeout, 10 * time.Second},
-		{&c.RecoverEvery, time.Second},
+		{&c.RecoverEvery, 1200 * time.Millisecond},
 		{&c.PruneEvery, time.Minute},
 		{&c.Timeout, 30 * time.Minute},
 		{&c.Retention, 24 * time.Hour},

@@ -118,8 +118,8 @@ func TestWhatCanNeverBeStoredIsRefusedAndNothingIsStored(t *testing.T) {
 			t.Errorf("%s: Submit = %v, want ErrInvalid with %q", c.name, err, c.want)
 		}
 	}
-	if _, err := k.SubmitMany(t.Context(), []kernel.Spec{{Kind: "a"}, {Kind: ""}}); err == nil || !strings.Contains(err.Error(), "item 2 of 2") {
-		t.Errorf("SubmitMany = %v, want an error that names item 2 of 2", err)
+	if _, _, err := k.SubmitGroup(t.Context(), kernel.NewGroup{}, []kernel.Spec{{Kind: "a"}, {Kind: ""}}); err == nil || !strings.Contains(err.Error(), "member 2 of 2") {
+		t.Errorf("SubmitGroup = %v, want an error that names member 2 of 2", err)
 	}
 	if _, err := k.Send(t.Context(), kernel.Message{Task: k.NewID(), Name: "a b"}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("Send = %v, want ErrInvalid", err)

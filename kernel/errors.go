@@ -18,6 +18,12 @@ var (
 	ErrClosed = errors.New("kernel is closed")
 	// ErrFenced is the cause of a run's context when the task belongs to another by now, or may.
 	ErrFenced = store.ErrFenced
+	// ErrNotFound says that there is no such task, group or schedule.
+	ErrNotFound = store.ErrNotFound
+	// ErrDuplicate says that the unique key is held by another task.
+	ErrDuplicate = store.ErrDuplicate
+	// ErrInvalid says that what was handed over can never be stored. The text names the field and the fix.
+	ErrInvalid = store.ErrInvalid
 	// ErrDraining is the cause of a run's context when the process stops and the time for running on is up.
 	ErrDraining = errors.New("the process is stopping")
 	// ErrTimeout is the cause of a run's context when its attempt took too long.

@@ -33,10 +33,12 @@ type Kernel struct {
 
 	life        context.Context //nolint:containedctx // the span in which detached writes are repeated: it ends with Close
 	end         context.CancelCauseFunc
+	forever     context.Context //nolint:containedctx // ends with the process alone: for waits that something else ends
 	crew        *crew
 	submits     *gather[submission, submitted]
 	completions *gather[*settlement, store.Completed]
 	storeAway   atomic.Bool
+	ids         idSource
 
 	kick    Signal // the claim loop should look again
 	beatNow Signal // the beat loop should not wait
@@ -84,7 +86,8 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 		runs: map[store.Fence]*Run{}, waiters: map[ID][]Signal{},
 		appetite: appetite{cursors: map[string]string{}}, suspects: suspects{allow: 1},
 	}
-	k.life, k.end = k.env.WithCancel(k.env.Detach(context.Background()))
+	k.forever = k.env.Detach(context.Background())
+	k.life, k.end = k.env.WithCancel(k.forever)
 	k.submits = &gather[submission, submitted]{env: k.env, crew: k.crew, limit: 256, flush: k.flushSubmits}
 	k.completions = &gather[*settlement, store.Completed]{env: k.env, crew: k.crew, limit: 256, flush: k.flushCompletions}
 	return k, nil
@@ -130,13 +133,12 @@ func (k *Kernel) Close() {
 	k.mu.Unlock()
 	k.end(ErrClosed)
 	k.stop.Notify()
-	forever := k.env.Detach(context.Background())
-	k.crew.Wait(forever, -1)
+	k.crew.Wait(k.forever, -1)
 	k.mu.Lock()
 	team := k.team
 	k.mu.Unlock()
 	if team != nil {
-		team.Wait(forever, returnGrace) // handlers that do not return were told of by Run
+		team.Wait(k.forever, returnGrace) // handlers that do not return were told of by Run
 	}
 }
 

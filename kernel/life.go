@@ -45,10 +45,10 @@ func (k *Kernel) Run(ctx context.Context) error {
 	err := k.drain()
 	end(errStopped)
 	k.present().gone(errStopped)
-	loops.Wait(k.env.Detach(ctx), -1)
+	loops.Wait(k.forever, -1)
 	k.leave()
 	endBeats(errStopped)
-	beating.Wait(k.env.Detach(ctx), -1)
+	beating.Wait(k.forever, -1)
 	return err
 }
 
@@ -96,18 +96,17 @@ func (k *Kernel) Halt() {
 // drain lets runs end by themselves for a while and gives back the rest.
 func (k *Kernel) drain() error {
 	k.setState(Draining)
-	forever := k.env.Detach(context.Background())
 	end := k.env.Now().Add(max(k.cfg.ShutdownTimeout, 0))
 	for k.running() > 0 && !k.isHalted() {
 		rest := end.Sub(k.env.Now())
 		if rest <= 0 {
 			break
 		}
-		k.idle.Wait(forever, rest)
+		k.idle.Wait(k.forever, rest)
 	}
 	k.setState(Stopping)
 	k.giveBack()
-	k.team.Wait(forever, returnGrace)
+	k.team.Wait(k.forever, returnGrace)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stuck := 0

@@ -41,7 +41,7 @@ func (k *Kernel) SubmitMany(ctx context.Context, specs []Spec) ([]Submitted, err
 	return all, err
 }
 
-// SubmitGroup creates a group and its first members in one step. More may be added by SubmitMany while it is not sealed.
+// SubmitGroup creates a group and its first members in one call; if one of them can never be stored, nothing is. More may be added by SubmitMany while it is not sealed.
 func (k *Kernel) SubmitGroup(ctx context.Context, g NewGroup, members []Spec) (ID, []Submitted, error) {
 	if g.ID.IsZero() {
 		g.ID = k.NewID()
@@ -62,8 +62,8 @@ func (k *Kernel) submit(ctx context.Context, groups []NewGroup, specs []Spec) ([
 	if err := k.open(); err != nil {
 		return nil, nil, err
 	}
-	sub := submission{groups: make([]NewGroup, len(groups)), specs: make([]Spec, len(specs))}
-	ids := make([]Submitted, len(specs))
+	sub := submission{groups: make([]NewGroup, len(groups))}
+	all := make([]Submitted, len(specs))
 	for i, g := range groups {
 		prepared, err := k.prepareGroup(g)
 		if err != nil {
@@ -73,17 +73,27 @@ func (k *Kernel) submit(ctx context.Context, groups []NewGroup, specs []Spec) ([
 	}
 	for i, s := range specs {
 		prepared, err := k.prepare(s)
-		if err != nil {
-			return nil, nil, atIndex(err, i, len(specs))
+		all[i] = Submitted{ID: prepared.ID, Err: err}
+		if err == nil {
+			sub.specs = append(sub.specs, prepared)
+		} else if len(groups) > 0 {
+			return nil, nil, fmt.Errorf("member %d of %d: %w", i+1, len(specs), err) // never half of the first members
 		}
-		sub.specs[i], ids[i] = prepared, Submitted{ID: prepared.ID}
+	}
+	if len(sub.specs) == 0 && len(sub.groups) == 0 {
+		return nil, all, nil
 	}
 	answer, err := k.submits.do(ctx, sub)
 	if err = errors.Join(err, answer.err); err != nil {
-		return nil, ids, fmt.Errorf("submit: %w", err)
+		return nil, all, fmt.Errorf("submit: %w", err)
 	}
 	k.observeSubmits(sub.specs, answer.specs)
-	return answer.groups, answer.specs, nil
+	for i, next := 0, 0; i < len(all); i++ {
+		if all[i].Err == nil {
+			all[i], next = answer.specs[next], next+1
+		}
+	}
+	return answer.groups, all, nil
 }
 
 // flushSubmits sends what was gathered as one call and deals the answers out. It repeats the call for half of the store's
@@ -194,11 +204,4 @@ func (k *Kernel) fits(what, kind string, size int) error {
 			store.ErrInvalid, what, kind, size, k.cfg.MaxPayload)
 	}
 	return nil
-}
-
-func atIndex(err error, i, n int) error {
-	if n == 1 {
-		return err
-	}
-	return fmt.Errorf("item %d of %d: %w", i+1, n, err)
 }

@@ -229,3 +229,59 @@ func TestASealerSeesToItThatNoPayloadIsStoredInTheClear(t *testing.T) {
 		}
 	})
 }
+
+func TestOneBadItemFailsAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := kerneltest.New(t, memory.New(memory.Config{}), kernel.Config{MaxPayload: 10})
+		all, err := k.SubmitMany(t.Context(), []kernel.Spec{{Kind: "x"}, {Kind: "x", Args: make([]byte, 11)}, {Kind: "x"}, {Kind: ""}})
+		if err != nil {
+			t.Fatalf("SubmitMany = %v", err)
+		}
+		for i, want := range []error{nil, store.ErrInvalid, nil, store.ErrInvalid} {
+			if !errors.Is(all[i].Err, want) || want == nil && all[i].State != store.Ready {
+				t.Errorf("item %d = %+v, want %v", i, all[i], want)
+			}
+		}
+	})
+}
+
+func TestIDsOfOneKernelGrow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := kerneltest.New(t, memory.New(memory.Config{}), kernel.Config{})
+		before := kernel.ID{}
+		for i := range 20_000 { // more than a millisecond can count
+			id := k.NewID()
+			if id.String() <= before.String() {
+				t.Fatalf("id %d: %s is not after %s", i, id, before)
+			}
+			before = id
+		}
+	})
+}
+
+// A delay, a retry and a snooze are as exact as the clock: nobody waits for the next beat.
+func TestWhatIsDueSoonRunsSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var again atomic.Bool
+		k := kerneltest.Start(t, kernel.Config{}, handlers{
+			"x": ok,
+			"again": func(context.Context, *kernel.Run) (kernel.Outcome, error) {
+				if again.CompareAndSwap(false, true) {
+					return kernel.Snooze(20 * time.Millisecond), nil
+				}
+				return kernel.Outcome{}, nil
+			},
+		})
+		wait(t.Context(), 10*time.Second+300*time.Millisecond) // in the middle between two beats
+		for _, spec := range []kernel.Spec{{Kind: "x", Delay: 20 * time.Millisecond}, {Kind: "again"}, {Kind: "x"}} {
+			begin := time.Now()
+			kerneltest.Wait(t, k, submit(t, k, spec), store.Done)
+			if took := time.Since(begin); took > 25*time.Millisecond {
+				t.Errorf("%s with a delay of %v took %v", spec.Kind, spec.Delay, took)
+			}
+		}
+	})
+}

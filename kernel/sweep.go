@@ -58,7 +58,7 @@ func (k *Kernel) recover(ctx context.Context, force bool) (soon time.Duration) {
 		k.mu.Lock()
 		k.swept = k.env.Now()
 		k.mu.Unlock()
-		k.report(res)
+		k.report(ctx, res)
 		if !res.More {
 			return res.Next
 		}
@@ -68,18 +68,18 @@ func (k *Kernel) recover(ctx context.Context, force bool) (soon time.Duration) {
 }
 
 // report logs what a pass did: one line per worker and per task.
-func (k *Kernel) report(res store.RecoverResult) {
+func (k *Kernel) report(ctx context.Context, res store.RecoverResult) {
 	for _, w := range res.Dead {
 		level := slog.LevelWarn
 		if w.HeldAt == 0 {
 			level = slog.LevelInfo
 		}
-		k.log.Log(context.Background(), level, "worker declared dead", "worker", w.ID, "how", string(w.Death), "held", w.HeldAt)
+		k.log.Log(ctx, level, "worker declared dead", "worker", w.ID, "how", string(w.Death), "held", w.HeldAt)
 		k.observe(Event{Kind: WorkerDead, Worker: w.ID})
 	}
 	for _, t := range res.Tasks {
-		switch {
-		case t.State == store.Failed || t.State == store.Held:
+		switch t.State {
+		case store.Failed, store.Held:
 			k.log.Error("task not put back", "task", t.ID.String(), "kind", t.Kind, "queue", t.Queue, "worker", t.Worker, "state", string(t.State), "reason", t.Reason)
 		default:
 			k.log.Info("task put back", "task", t.ID.String(), "kind", t.Kind, "queue", t.Queue, "worker", t.Worker, "state", string(t.State), "crash", t.Crash)

@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -32,12 +34,48 @@ type (
 	Schedule = store.Schedule
 	// Progress is how far a run is.
 	Progress = store.Progress
+	// TaskState says where a task stands.
+	TaskState = store.State
+	// Conflict says what becomes of a newcomer whose unique key is held.
+	Conflict = store.Conflict
+	// Order says what an ordered lane does after a task that failed.
+	Order = store.Order
+	// Limit bounds the tasks of one limit key across the fleet.
+	Limit = store.Limit
+	// Rate bounds the starts of one limit key.
+	Rate = store.Rate
 )
+
+// FollowLimit is how many follow-ups one Outcome may have.
+const FollowLimit = store.FollowLimit
 
 // Handler runs the tasks of one kind. It returns the outcome, or an error: the attempt has failed, and is tried again as the
 // task's Retry says, unless the error says otherwise (Permanent, RetryAfter, Snooze). The context ends when the attempt's time
 // is up, when the task is asked to end, when the process stops, and when the task was lost to another: context.Cause tells which.
 type Handler func(ctx context.Context, run *Run) (Outcome, error)
 
-// NewID makes an id for a task, a group or a message.
-func (k *Kernel) NewID() ID { return store.MakeID(k.env.Now(), k.env.Random()) }
+// NewID makes an id for a task, a group or a message. The ids of one kernel grow, also within a millisecond.
+func (k *Kernel) NewID() ID { return k.ids.next(k.env.Now(), k.env.Random()) }
+
+// idSource makes ids that grow: the twelve bits after the time count within a millisecond.
+type idSource struct {
+	mu    sync.Mutex
+	ms    int64
+	count uint16
+}
+
+func (s *idSource) next(now time.Time, random [16]byte) ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch ms := now.UnixMilli(); {
+	case ms > s.ms:
+		s.ms, s.count = ms, uint16(random[6]&0x07)<<8|uint16(random[7]) // the upper half is left to count in
+	case s.count == 0xfff:
+		s.ms, s.count = s.ms+1, 0
+	default:
+		s.count++
+	}
+	id := store.MakeID(time.UnixMilli(s.ms), random)
+	id[6], id[7] = 0x70|byte(s.count>>8), byte(s.count)
+	return id
+}

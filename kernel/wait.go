@@ -99,6 +99,8 @@ func (k *Kernel) hint() {
 // notice takes in one hint. It is called by the store and must not block.
 func (k *Kernel) notice(n store.Notice) {
 	switch n.Kind {
+	case store.NoticeStart:
+		k.hint()
 	case store.NoticeWork:
 		k.mu.Lock()
 		k.appetite.wake()

@@ -69,6 +69,9 @@ func (k *Kernel) present() *worker {
 	return k.worker
 }
 
+// reconcileEvery is how many beats pass between two looks at what the store says this worker holds.
+const reconcileEvery = 15
+
 // beatLoop says that this worker lives, until ctx ends, which is after everything else has.
 func (k *Kernel) beatLoop(ctx context.Context) {
 	every := k.cfg.Beat
@@ -105,7 +108,7 @@ func (k *Kernel) beat(ctx context.Context, every time.Duration) time.Duration {
 	k.back()
 	k.heard(w, sent, res)
 	k.saveProgress(ctx)
-	if w.beats%5 == 4 {
+	if w.beats%reconcileEvery == reconcileEvery-1 {
 		k.reconcile(ctx, w)
 	}
 	w.beats++

@@ -62,7 +62,7 @@
 // # Endings
 //
 // There is one way to end: in the same step the state, the error, the result, EndedAt and the expiry are set; the limit's slot
-// is freed; the unique key is let go (see Unique); the inbox is emptied; the group counts it and closes if it was the last; the OnEnd task and
+// is freed; the unique key is let go (see Unique); the inbox is emptied and what was in it forgotten; the group counts it and closes if it was the last; the OnEnd task and
 // the follow-ups are submitted; the parent is woken. OnEnd comes on every road: Complete, Cancel, abort, start-by passed,
 // crash budget, corrupt record. Its id is made of the task's id and Round (0 at first), so it comes once per round. An OnEnd task inherits
 // nothing; its Parent is the ended task, which it does not wake, and which does not expire before it ends.
@@ -124,6 +124,12 @@
 // anew after each turn. Inside a lane: priority, high first, then DueAt (the submit's time if it had none), then id. An ordered lane goes by id alone,
 // one at a time: its head is the oldest task of its queue, kind, lane and limit key that has not ended, suspect or not; a head that is scheduled, parked or held lets the lane wait. With
 // OrderBlock a failed task stays the head until it is retried or deleted.
+//
+// # Notices
+//
+// Notices are hints, and may be lost. A task that becomes ready, a slot or an order that becomes free, a pause that ends and a
+// task that is due sooner than every other are noticed as work; a change of a followed task, and a request to a running one, each
+// as such.
 //
 // # Cost
 //

@@ -64,7 +64,8 @@ type NoticeKind string
 
 // The notices.
 const (
-	NoticeWork  NoticeKind = "work"  // a queue may have claimable work
+	NoticeStart NoticeKind = "start" // the watch listens from now on: what came before it may have been missed
+	NoticeWork  NoticeKind = "work"  // a queue may have claimable work, now or sooner than was known
 	NoticeTask  NoticeKind = "task"  // a task that this handle follows has changed
 	NoticeAsked NoticeKind = "asked" // a running task was asked to end
 )

@@ -144,7 +144,7 @@ type Reads interface {
 
 // Watching is how waiting is cut short.
 type Watching interface {
-	// Watch calls fn for each notice about the queues, about followed tasks and about requests to tasks of the worker, until
+	// Watch calls fn with NoticeStart once it listens, and then for each notice about the queues, about followed tasks and about requests to tasks of the worker, until
 	// ctx ends. It calls fn from one goroutine at a time; fn must not block and must not call the store.
 	Watch(ctx context.Context, worker string, queues []string, fn func(Notice)) error
 	// Follow asks that changes of a task be noticed on this handle; Unfollow takes it back. Calls are counted.

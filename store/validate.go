@@ -28,8 +28,12 @@ func (s *Spec) validate() error {
 		return err
 	}
 	for _, f := range []struct{ field, value string }{
-		{"Lane", s.Lane}, {"Limit", s.Limit}, {"Unique.Key", s.Unique.Key}, {"Fingerprint", s.Fingerprint},
-		{"Correlation", s.Correlation}, {"Trace", s.Trace},
+		{"Lane", s.Lane},
+		{"Limit", s.Limit},
+		{"Unique.Key", s.Unique.Key},
+		{"Fingerprint", s.Fingerprint},
+		{"Correlation", s.Correlation},
+		{"Trace", s.Trace},
 	} {
 		if err := CheckKey(f.field, f.value); err != nil {
 			return err

@@ -42,6 +42,13 @@ func StartOn(t testing.TB, st store.Store, cfg kernel.Config, handlers map[strin
 	for kind, h := range handlers {
 		k.Handle(kind, h)
 	}
+	return k, Run(t, k)
+}
+
+// Run runs a kernel until the test ends: one of New, on which faces have served their handlers. stop ends it before, as a signal
+// would, and returns what Run did.
+func Run(t testing.TB, k *kernel.Kernel) (stop func() error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	var err error
@@ -57,7 +64,7 @@ func StartOn(t testing.TB, st store.Store, cfg kernel.Config, handlers map[strin
 		}
 		k.Close()
 	})
-	return k, stop
+	return stop
 }
 
 // New makes a kernel that is not run: it submits, reads and waits. It is closed when the test ends.

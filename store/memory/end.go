@@ -23,6 +23,9 @@ func (d *data) end(t *task, e ending) {
 	if e.err != nil {
 		t.Error = e.err
 	}
+	for _, m := range t.inbox {
+		delete(t.seen, m.ID) // it was not used: sent again after a Retry, it is another chance
+	}
 	t.inbox = nil
 	d.count(t, func(m *store.Minute) {
 		switch e.state {

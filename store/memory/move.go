@@ -20,10 +20,10 @@ func (d *data) move(t *task, to store.State) {
 		t.ReadyAt = d.now
 		d.enqueue(t)
 	case store.Scheduled:
-		d.due.add(t)
+		d.addDue(t)
 	case store.Parked:
 		if !t.DueAt.IsZero() {
-			d.due.add(t)
+			d.addDue(t)
 		}
 	case store.Held:
 		if t.Reason == store.ReasonGroup {
@@ -35,6 +35,14 @@ func (d *data) move(t *task, to store.State) {
 		if !t.DeadlineAt.IsZero() {
 			d.overdue.add(t)
 		}
+	}
+}
+
+// addDue lets a task wait for its time. Who waits for the next due time must hear of one that is sooner.
+func (d *data) addDue(t *task) {
+	d.due.add(t)
+	if d.due.head() == t {
+		d.notice(store.Notice{Kind: store.NoticeWork, Queue: t.Queue})
 	}
 }
 

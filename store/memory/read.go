@@ -59,7 +59,7 @@ func (s *Store) List(ctx context.Context, f store.Filter, page store.PageRequest
 
 func matches(f *store.Filter, t *task) bool {
 	switch {
-	case len(f.States) > 0 && !slices.Contains(f.States, t.State) && !(t.State == store.Running && slices.Contains(f.States, store.Ending)),
+	case len(f.States) > 0 && !slices.Contains(f.States, t.State) && (t.State != store.Running || !slices.Contains(f.States, store.Ending)),
 		len(f.Kinds) > 0 && !slices.Contains(f.Kinds, t.Kind),
 		f.Queue != "" && f.Queue != t.Queue,
 		!f.Group.IsZero() && f.Group != t.Group,

@@ -76,6 +76,7 @@ func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn fu
 		}
 	})
 	defer stop()
+	fn(store.Notice{Kind: store.NoticeStart})
 	for {
 		select {
 		case <-ctx.Done():

@@ -26,7 +26,7 @@ func ownership() []Mutant {
 		}}},
 		{"remove-then-push", "Recover takes a task out in one step and puts it back in another", []Edit{
 			{recovery, "		t.Solo = t.Solo || crash && suspect\n		d.move(t, store.Ready)\n", "		t.Solo = t.Solo || crash && suspect\n		t.DueAt = time.Time{}\n		d.move(t, store.Parked)\n"},
-			{"kernel/sweep.go", "		k.report(res)\n", "		k.report(res)\n		for _, t := range res.Tasks {\n			_ = k.call(ctx, k.cfg.CallTimeout, func(ctx context.Context) error {\n				return k.store.Send(ctx, store.Message{ID: k.NewID(), Task: t.ID, Name: \"push\"})\n			})\n		}\n"},
+			{"kernel/sweep.go", "		k.report(ctx, res)\n", "		k.report(ctx, res)\n		for _, t := range res.Tasks {\n			_ = k.call(ctx, k.cfg.CallTimeout, func(ctx context.Context) error {\n				return k.store.Send(ctx, store.Message{ID: k.NewID(), Task: t.ID, Name: \"push\"})\n			})\n		}\n"},
 		}},
 		{"beat-revives", "a beat of a worker that was declared dead makes it alive again", []Edit{{
 			fleet, "	w := d.alive(req.Worker)\n	if w == nil {\n		return store.BeatResult{}, deadError(req.Worker)\n	}\n",

@@ -1,0 +1,160 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+func listTests() []test {
+	return []test{
+		{"pages cover all, once, newest or oldest first", listPages},
+		{"a page is stable while others come", listStable},
+		{"every filter picks what it says", listFilters},
+		{"filters are joined by and", listAnd},
+		{"members of a group are listed by line, then id", listLines},
+		{"payload comes only if it is asked for", listPayload},
+		{"limit 0 is 100, and 1,000 is the most", listLimits},
+		{"a unique key needs exactly one kind", listUnique},
+	}
+}
+
+func (w *world) pages(f store.Filter, page store.PageRequest) []store.ID {
+	w.t.Helper()
+	var all []store.ID
+	for range 10_000 {
+		p, err := w.st.List(w.ctx(), f, page)
+		w.ok("List", err)
+		if len(p.Items) > page.Limit {
+			w.t.Errorf("List = %d tasks, want at most %d", len(p.Items), page.Limit)
+		}
+		all = append(all, ids(p.Items)...)
+		if page.Cursor = p.Cursor; page.Cursor == "" {
+			return all
+		}
+	}
+	w.t.Fatalf("List never came to its last page")
+	return nil
+}
+
+func listPages(_ *testing.T, w *world) {
+	specs := w.specs(23)
+	w.submit(specs...)
+	want := specIDs(specs)
+	for _, limit := range []int{1, 5, 22, 23, 24} {
+		w.sameIDs("List oldest first", w.pages(store.Filter{}, store.PageRequest{Limit: limit, Oldest: true}), want)
+		newest := slices.Clone(want)
+		slices.Reverse(newest)
+		w.sameIDs("List newest first", w.pages(store.Filter{}, store.PageRequest{Limit: limit}), newest)
+	}
+}
+
+func listStable(_ *testing.T, w *world) {
+	specs := w.specs(6)
+	w.submit(specs...)
+	first, err := w.st.List(w.ctx(), store.Filter{}, store.PageRequest{Limit: 3})
+	w.ok("List", err)
+	w.submit(w.specs(3)...)
+	second, err := w.st.List(w.ctx(), store.Filter{}, store.PageRequest{Limit: 3, Cursor: first.Cursor})
+	w.ok("List", err)
+	want := specIDs(specs)
+	slices.Reverse(want)
+	w.sameIDs("List", append(ids(first.Items), ids(second.Items)...), want)
+}
+
+func listFilters(_ *testing.T, w *world) {
+	k := w.join()
+	parent := w.put(func(s *store.Spec) { s.Kind = "parent" })
+	w.pass(2)
+	early := w.now()
+	w.pass(2)
+	g := w.group(store.NewGroup{}, w.spec(func(s *store.Spec) { s.Kind, s.Labels = "member", map[string]string{"a": "1", "b": "2"} }))
+	member := w.list(store.Filter{Group: g})
+	child := w.put(func(s *store.Spec) { s.Kind, s.Parent, s.Queue = "child", parent, "other" })
+	running := k.start(func(s *store.Spec) { s.Kind, s.Labels = "runs", map[string]string{"a": "1"} })
+	done := k.start(func(s *store.Spec) { s.Kind = "done" })
+	k.done(done)
+	w.pass(2)
+	keyed := w.put(unique(store.Keep, 0))
+	if len(member) != 1 {
+		w.t.Fatalf("List of the group = %d, want 1", len(member))
+	}
+	for name, c := range map[string]struct {
+		filter store.Filter
+		want   []store.ID
+	}{
+		"nothing":       {store.Filter{Queue: "none"}, nil},
+		"states":        {store.Filter{States: []store.State{store.Done, store.Running}}, []store.ID{running.ID, done.ID}},
+		"ending":        {store.Filter{States: []store.State{store.Ending}}, []store.ID{running.ID}},
+		"kinds":         {store.Filter{Kinds: []string{"child", "parent"}}, []store.ID{parent, child}},
+		"queue":         {store.Filter{Queue: "other"}, []store.ID{child}},
+		"group":         {store.Filter{Group: g}, ids(member)},
+		"parent":        {store.Filter{Parent: parent}, []store.ID{child}},
+		"worker":        {store.Filter{Worker: k.id}, []store.ID{running.ID}},
+		"label":         {store.Filter{Labels: map[string]string{"a": "1"}}, []store.ID{member[0].ID, running.ID}},
+		"labels":        {store.Filter{Labels: map[string]string{"a": "1", "b": "2"}}, ids(member)},
+		"another value": {store.Filter{Labels: map[string]string{"a": "2"}}, nil},
+		"unique":        {store.Filter{Unique: "key", Kinds: []string{kind}}, []store.ID{keyed}},
+		"before":        {store.Filter{Before: early}, []store.ID{parent}},
+		"after":         {store.Filter{After: w.now().Add(-w.u)}, []store.ID{keyed}},
+	} {
+		got := ids(w.list(c.filter))
+		if !slices.Equal(got, c.want) {
+			w.t.Errorf("List by %s = %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func listAnd(_ *testing.T, w *world) {
+	k := w.join()
+	k.start()
+	want := w.put(func(s *store.Spec) { s.Labels = map[string]string{"a": "1"} })
+	w.put(func(s *store.Spec) { s.Kind, s.Labels = "other", map[string]string{"a": "1"} })
+	got := w.list(store.Filter{Kinds: []string{kind}, States: []store.State{store.Ready}, Labels: map[string]string{"a": "1"}, Queue: queue})
+	w.sameIDs("List", ids(got), []store.ID{want})
+}
+
+func listLines(_ *testing.T, w *world) {
+	a, b, c, d := w.spec(), w.spec(), w.spec(), w.spec()
+	a.Line, b.Line, c.Line, d.Line = 3, 1, 1, -2
+	g := w.group(store.NewGroup{}, a, b, c, d)
+	want := []store.ID{d.ID, b.ID, c.ID, a.ID}
+	for _, limit := range []int{1, 3, 9} {
+		for _, oldest := range []bool{false, true} {
+			w.sameIDs("List", w.pages(store.Filter{Group: g}, store.PageRequest{Limit: limit, Oldest: oldest}), want)
+		}
+	}
+}
+
+func listPayload(t *testing.T, w *world) {
+	k := w.join()
+	k.end(k.start(func(s *store.Spec) { s.Args = []byte("args") }), store.Outcome{Kind: store.OutcomeDone, Result: []byte("result")})
+	for _, payload := range []bool{false, true} {
+		p, err := w.st.List(w.ctx(), store.Filter{}, store.PageRequest{Payload: payload})
+		w.ok("List", err)
+		got := p.Items[0]
+		if (len(got.Args) > 0) != payload || (len(got.Result) > 0) != payload || (len(got.History) > 0) != payload {
+			t.Errorf("List with payload %v = args %q, result %q, %d events", payload, got.Args, got.Result, len(got.History))
+		}
+	}
+}
+
+func listLimits(t *testing.T, w *world) {
+	w.submit(w.specs(1100)...)
+	for limit, want := range map[int]int{0: 100, 1000: 1000, 5000: 1000} {
+		p, err := w.st.List(w.ctx(), store.Filter{}, store.PageRequest{Limit: limit})
+		w.ok("List", err)
+		if len(p.Items) != want {
+			t.Errorf("List with limit %d = %d tasks, want %d", limit, len(p.Items), want)
+		}
+	}
+}
+
+func listUnique(_ *testing.T, w *world) {
+	for _, kinds := range [][]string{nil, {"a", "b"}} {
+		_, err := w.st.List(w.ctx(), store.Filter{Unique: "key", Kinds: kinds}, store.PageRequest{})
+		w.refused(fmt.Sprintf("List with %d kinds", len(kinds)), err, store.ErrInvalid)
+	}
+}

@@ -1,0 +1,203 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+func watchTests() []test {
+	return []test{
+		{"a submit is noticed by those that serve its queue", watchSubmit},
+		{"other queues are not noticed", watchOther},
+		{"a release is noticed", watchRelease},
+		{"a followed task is noticed when it ends", watchFollow},
+		{"follows are counted", watchCounted},
+		{"a request is noticed by the owner", watchAsked},
+		{"what Promote made ready is noticed", watchPromote},
+		{"Watch ends with its context", watchEnds},
+	}
+}
+
+// watcher collects the notices of one Watch.
+type watcher struct {
+	w       *world
+	mu      sync.Mutex
+	notices []store.Notice
+	came    chan struct{}
+}
+
+// patience is how long a notice may take; a virtual clock has no say in it.
+const patience = 10 * time.Second
+
+// watch starts a Watch on a handle. It is ended, and waited for, when the test ends.
+func (w *world) watch(st store.Store, worker string, queues ...string) *watcher {
+	w.t.Helper()
+	v := &watcher{w: w, came: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	var g sync.WaitGroup
+	g.Go(func() {
+		if err := st.Watch(ctx, worker, queues, v.take); err != nil && !errors.Is(err, context.Canceled) {
+			w.t.Errorf("Watch = %v, want no error", err)
+		}
+	})
+	w.t.Cleanup(func() { cancel(); g.Wait() })
+	return v
+}
+
+// ready waits until the Watch stands: notices that come before it are nobody's. It follows an id and changes it until heard.
+func (v *watcher) ready(st store.Store) *watcher {
+	v.w.t.Helper()
+	probe := v.w.spec(func(s *store.Spec) { s.Queue, s.Kind = "probe", "probe" })
+	st.Follow(probe.ID)
+	v.w.submit(probe)
+	for range 1000 {
+		v.w.ok("Send", v.w.st.Send(v.w.ctx(), store.Message{ID: v.w.id(), Task: probe.ID, Name: "probe"}))
+		if v.heard(store.NoticeTask, "", probe.ID, 10*time.Millisecond) {
+			st.Unfollow(probe.ID)
+			v.w.cancel(probe.ID)
+			return v
+		}
+	}
+	v.w.t.Fatalf("Watch heard nothing of a followed task")
+	return v
+}
+
+func (v *watcher) take(n store.Notice) {
+	v.mu.Lock()
+	v.notices = append(v.notices, n)
+	v.mu.Unlock()
+	select {
+	case v.came <- struct{}{}:
+	default:
+	}
+}
+
+func (v *watcher) has(kind store.NoticeKind, queue string, task store.ID) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, n := range v.notices {
+		if n.Kind == kind && (queue == "" || n.Queue == queue) && (task.IsZero() || n.Task == task) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *watcher) heard(kind store.NoticeKind, queue string, task store.ID, within time.Duration) bool {
+	end := time.NewTimer(within)
+	defer end.Stop()
+	for !v.has(kind, queue, task) {
+		select {
+		case <-v.came:
+		case <-end.C:
+			return v.has(kind, queue, task)
+		}
+	}
+	return true
+}
+
+func (v *watcher) want(kind store.NoticeKind, queue string, task store.ID) {
+	v.w.t.Helper()
+	if !v.heard(kind, queue, task, patience) {
+		v.w.t.Errorf("no notice %q of %s%v came", kind, queue, task)
+	}
+}
+
+func (v *watcher) forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.notices = nil
+}
+
+func watchSubmit(_ *testing.T, w *world) {
+	k := w.join()
+	v := w.watch(k.st, k.id, queue).ready(k.st)
+	w.put()
+	v.want(store.NoticeWork, queue, store.ID{})
+}
+
+func watchOther(t *testing.T, w *world) {
+	k := w.join()
+	v := w.watch(k.st, k.id, queue).ready(k.st)
+	w.put(func(s *store.Spec) { s.Queue = "other" })
+	w.put()
+	v.want(store.NoticeWork, queue, store.ID{})
+	if v.has(store.NoticeWork, "other", store.ID{}) {
+		t.Errorf("a notice of an unserved queue came")
+	}
+}
+
+func watchRelease(_ *testing.T, w *world) {
+	k := w.join()
+	task := k.start()
+	v := w.watch(k.st, k.id, queue).ready(k.st)
+	k.end(task, store.Outcome{Kind: store.OutcomeRelease})
+	v.want(store.NoticeWork, queue, store.ID{})
+}
+
+func watchFollow(_ *testing.T, w *world) {
+	k := w.join()
+	client := w.Open(w.t)
+	v := w.watch(client, "").ready(client)
+	task := k.start()
+	client.Follow(task.ID)
+	v.forget()
+	k.done(task)
+	v.want(store.NoticeTask, "", task.ID)
+}
+
+func watchCounted(t *testing.T, w *world) {
+	k := w.join()
+	client := w.Open(w.t)
+	v := w.watch(client, "").ready(client)
+	twice, once := k.start(), k.start()
+	client.Follow(twice.ID)
+	client.Follow(twice.ID)
+	client.Unfollow(twice.ID)
+	client.Follow(once.ID)
+	client.Unfollow(once.ID)
+	v.forget()
+	k.done(once)
+	k.done(twice)
+	v.want(store.NoticeTask, "", twice.ID)
+	if v.has(store.NoticeTask, "", once.ID) {
+		t.Errorf("a notice came of a task that nobody follows any more")
+	}
+}
+
+func watchAsked(_ *testing.T, w *world) {
+	k := w.join()
+	task := k.start()
+	v := w.watch(k.st, k.id, queue).ready(k.st)
+	w.cancel(task.ID)
+	v.want(store.NoticeAsked, "", task.ID)
+}
+
+func watchPromote(_ *testing.T, w *world) {
+	k := w.join()
+	v := w.watch(k.st, k.id, queue).ready(k.st)
+	w.put(w.delay(5))
+	w.pass(6)
+	v.forget()
+	w.promote()
+	v.want(store.NoticeWork, queue, store.ID{})
+}
+
+func watchEnds(t *testing.T, w *world) {
+	ctx, cancel := context.WithCancel(w.ctx())
+	ended := make(chan error, 1)
+	var g sync.WaitGroup
+	g.Go(func() { ended <- w.st.Watch(ctx, "", []string{queue}, func(store.Notice) {}) })
+	cancel()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Fatalf("Watch did not end with its context")
+	}
+	g.Wait()
+}
