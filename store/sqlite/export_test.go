@@ -2,6 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -15,4 +19,37 @@ func (s *Store) Corrupt(ctx context.Context, id store.ID) error {
 		delete(s.tasks, id)
 		return nil
 	})
+}
+
+// Commits counts the transactions of the writer.
+func (s *Store) Commits() int64 { return s.commits.Load() }
+
+// Foreign runs a statement on a file as another program would.
+func Foreign(path, query string) error {
+	raw, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	if err != nil {
+		return err
+	}
+	_, err = oneText(raw, query)
+	return errors.Join(err, raw.Close())
+}
+
+// Limit bounds the size of the file to so many pages, as a full disk does; 0 lifts it.
+func (s *Store) Limit(ctx context.Context, pages int) error {
+	if pages == 0 {
+		pages = 1 << 30
+	}
+	return s.write(ctx, func(s *step) error {
+		_, err := oneText(s.raw, fmt.Sprintf("pragma max_page_count = %d", pages))
+		return err
+	})
+}
+
+// Pages is the size of the file.
+func (s *Store) Pages(ctx context.Context) (n int, err error) {
+	err = s.write(ctx, func(s *step) (err error) {
+		n, err = oneInt(s.raw, "pragma page_count")
+		return err
+	})
+	return n, err
 }

@@ -44,16 +44,17 @@ func openWriter(ctx context.Context, cfg Config) (_ *conn, version string, err e
 			err = errors.Join(err, raw.Close())
 		}
 	}()
-	if version, err = checkVersion(raw); err != nil {
-		return nil, "", err
+	for _, check := range []func() error{
+		func() (err error) { version, err = checkVersion(raw); return err },
+		func() error { return checkFile(raw) },
+		func() error { return setModes(raw) },
+		func() error { return migrate(c, cfg.Namespace) },
+	} {
+		if err := patiently(ctx, check); err != nil {
+			return nil, "", err
+		}
 	}
-	if err := patiently(ctx, func() error { return checkFile(raw) }); err != nil {
-		return nil, "", err
-	}
-	if err := patiently(ctx, func() error { return setModes(raw) }); err != nil {
-		return nil, "", err
-	}
-	return c, version, patiently(ctx, func() error { return migrate(c, cfg.Namespace) })
+	return c, version, nil
 }
 
 // checkPlace says what is wrong with the place of a file.

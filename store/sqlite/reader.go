@@ -78,8 +78,8 @@ func (s *Store) read(ctx context.Context, fn func(*view) error) error {
 	}
 	defer func() { s.readers.slots <- c }()
 	if c == nil {
-		var err error
-		if c, err = s.readers.open(); err != nil {
+		err := patiently(ctx, func() (err error) { c, err = s.readers.open(); return err })
+		if err != nil {
 			return fmt.Errorf("open %s: %w", s.cfg.Path, err)
 		}
 	}

@@ -31,6 +31,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -61,7 +62,9 @@ type Store struct {
 	watch   *watch
 
 	ops     chan *op
+	txs     chan *Tx
 	closing chan struct{}
+	commits atomic.Int64 // how many transactions the writer has made
 	close   func() error
 }
 
@@ -96,7 +99,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, version: version, host: thisHost(), locks: locks,
 		readers: newReaders(cfg.Path), watch: newWatch(cfg.Path + ".workers"),
-		ops: make(chan *op), closing: make(chan struct{}),
+		ops: make(chan *op), txs: make(chan *Tx), closing: make(chan struct{}),
 	}
 	var writing sync.WaitGroup
 	writing.Go((&writer{s, c}).loop)

@@ -77,6 +77,8 @@ func (w *writer) loop() {
 			return
 		case o := <-w.s.ops:
 			w.commit(w.gather(o))
+		case tx := <-w.s.txs:
+			w.transact(tx)
 		}
 	}
 }
@@ -139,6 +141,7 @@ func (w *writer) apply(st *step, batch []*op) error {
 		st.do("commit")
 	}
 	if st.err == nil {
+		w.s.commits.Add(1)
 		return nil
 	}
 	if !w.c.raw.AutocommitEnabled() {
