@@ -138,15 +138,22 @@ func (r *run) endless(ctx context.Context) error {
 		if err := r.rest(ctx, 200*time.Millisecond, 800*time.Millisecond); err != nil {
 			return err
 		}
-		act := r.killOne
-		if r.chance.IntN(5) == 0 {
-			act = r.stopOne
-		}
-		if err := act(ctx); err != nil {
+		if err := r.strike(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// strike kills somebody, or stops somebody.
+func (r *run) strike(ctx context.Context) error {
+	switch {
+	case r.cfg.Calm:
+		return nil
+	case r.chance.IntN(5) == 0:
+		return r.stopOne(ctx)
+	}
+	return r.killOne(ctx)
 }
 
 // rest lets the work go on for a while.
@@ -199,7 +206,7 @@ func (r *run) pick() string {
 		return kindPlain
 	}
 	switch n := r.chance.IntN(2000); {
-	case n < 1:
+	case n < 1 && !r.cfg.Calm:
 		return kindPoison
 	case n < 20:
 		return kindLong

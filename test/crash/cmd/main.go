@@ -48,6 +48,7 @@ func parent(ctx context.Context) error {
 	seconds := flag.Int("seconds", 60, "how long to go on")
 	seed := flag.Uint64("seed", 1, "decides what happens when")
 	workers := flag.Int("workers", 4, "worker processes at a time")
+	calm := flag.Bool("calm", false, "kill and stop nobody: what is judged is that nobody is robbed")
 	logs := flag.String("logs", "", "keep the logs and the store in this folder")
 	flag.Parse()
 	if *engine != "sqlite" {
@@ -67,7 +68,7 @@ func parent(ctx context.Context) error {
 	path := filepath.Join(dir, "crash.db")
 	event := ""
 	report, err := crash.Run(ctx, crash.Config{
-		Store: "sqlite:" + path, Workers: *workers, Seconds: *seconds, Seed: *seed, Mixed: true, Dir: dir,
+		Store: "sqlite:" + path, Workers: *workers, Seconds: *seconds, Seed: *seed, Mixed: true, Calm: *calm, Dir: dir,
 		Open: func(ctx context.Context) (store.Store, error) { return sqlite.Open(ctx, sqlite.Config{Path: path}) },
 		Worker: func(ctx context.Context, args []string) *exec.Cmd {
 			return exec.CommandContext(ctx, self, append([]string{"worker", path}, args...)...) //nolint:gosec // this program itself
