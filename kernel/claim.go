@@ -25,6 +25,7 @@ func (a *appetite) wake() { a.hungry, a.news = true, a.news+1 }
 // plan is a claim that is about to be made.
 type plan struct {
 	worker  *worker
+	at      time.Time // when it was made: before the store's clock of the claim
 	req     store.ClaimRequest
 	news    int
 	suspect bool
@@ -70,7 +71,7 @@ func (k *Kernel) plan() *plan {
 	if k.state != Running || k.quiet || w == nil || w.fenced || a.claiming || len(k.served) == 0 {
 		return nil
 	}
-	p := &plan{worker: w, news: a.news}
+	p := &plan{worker: w, at: k.env.Now(), news: a.news}
 	if k.suspects.turn {
 		n := k.suspects.want(k.env.Now(), k.cfg.DeadAfter, len(k.runs), k.over())
 		if n == 0 {

@@ -20,6 +20,7 @@ type Run struct {
 	worker  *worker
 	suspect bool
 	order   int64
+	claimed time.Time // when the claim was sent: the attempt's time runs from there, as it does in the store
 	started time.Time
 
 	ctx    context.Context //nolint:containedctx // the run's own span, ended by the loops that watch over it
@@ -38,7 +39,7 @@ type Run struct {
 // newRun registers a run. k.mu is held.
 func (k *Kernel) newRun(t Task, p *plan) *Run {
 	k.begun++
-	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, started: k.env.Now(), asked: t.Asked}
+	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, claimed: p.at, started: k.env.Now(), asked: t.Asked}
 	r.ctx, r.cancel = k.env.WithCancel(k.life)
 	r.saving = &gather[save, error]{env: k.env, crew: k.crew, limit: 64, flush: r.flushSaves}
 	k.runs[r.fence] = r
@@ -51,7 +52,7 @@ func (k *Kernel) execute(r *Run) {
 	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt(), Epoch: r.fence.Epoch})
 	ctx, cancel := r.ctx, context.CancelFunc(func() {})
 	if r.task.Timeout > 0 {
-		ctx, cancel = k.env.WithTimeout(ctx, r.task.Timeout, ErrTimeout)
+		ctx, cancel = k.env.WithTimeout(ctx, max(r.task.Timeout-k.env.Now().Sub(r.claimed), 0), ErrTimeout)
 	}
 	defer cancel()
 	out, err := r.invoke(ctx)
@@ -150,7 +151,7 @@ func (k *Kernel) over() int {
 func (k *Kernel) stuck() int {
 	now, n := k.env.Now(), 0
 	for _, r := range k.runs {
-		over := r.ctx.Err() != nil || r.task.Timeout > 0 && now.Sub(r.started) > r.task.Timeout
+		over := r.ctx.Err() != nil || r.task.Timeout > 0 && now.Sub(r.claimed) > r.task.Timeout
 		switch {
 		case !over || r.settling:
 		case r.overAt.IsZero():
