@@ -13,8 +13,10 @@ import (
 	"github.com/outlast-go/outlast/store/sqlite"
 )
 
+// User is what the job is given.
 type User struct{ Name string }
 
+// Welcome greets a user.
 var Welcome = job.Define("welcome", func(ctx context.Context, u User) (string, error) {
 	return "hello, " + u.Name, nil // an error is tried again; after a crash another process goes on
 }, job.Config{})
