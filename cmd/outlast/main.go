@@ -38,13 +38,13 @@ func commands() []command {
 }
 
 // bare is a command without arguments.
-func bare(print func(io.Writer)) func(context.Context, []string, io.Writer, io.Writer) int {
+func bare(tell func(io.Writer)) func(context.Context, []string, io.Writer, io.Writer) int {
 	return func(_ context.Context, args []string, out, errs io.Writer) int {
 		if len(args) > 0 {
 			fmt.Fprintf(errs, "outlast: this command takes no arguments, got %q\n", args[0])
 			return exitUsage
 		}
-		print(out)
+		tell(out)
 		return exitOK
 	}
 }

@@ -22,5 +22,5 @@ func openStore(ctx context.Context, url string) (store.Store, error) {
 	case "sqlite":
 		return sqlite.Open(ctx, sqlite.Config{Path: strings.TrimPrefix(rest, "//")})
 	}
-	return nil, fmt.Errorf("the store %q has a scheme that is not known; there are sqlite:path/to/file.db and memory:", scheme+":…")
+	return nil, fmt.Errorf("the scheme of the store %q is not known; write it as sqlite:path/to/file.db", scheme+":…")
 }

@@ -32,7 +32,7 @@ func run(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	k, err := kernel.New(db, kernel.Config{})
 	if err != nil {
 		return err
