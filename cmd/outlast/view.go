@@ -81,8 +81,8 @@ func (v *view) rows(s crash.Status) []string {
 	rate := float64(s.Done) / max(s.Elapsed.Seconds(), 0.1)
 	rows := []string{
 		fmt.Sprintf("\x1b[1moutlast demo\x1b[0m  %s  %.1f s", v.o.store, s.Elapsed.Seconds()),
-		fmt.Sprintf("\x1b[32m%s\x1b[90m%s\x1b[0m %3.0f%%  %s of %s done, %s per second",
-			strings.Repeat("█", full), strings.Repeat("░", width-full), 100*share, number(s.Done), number(total), number(int(rate))),
+		fmt.Sprintf("\x1b[32m%s\x1b[90m%s\x1b[0m %3d%%  %s of %s done, %s per second",
+			strings.Repeat("█", full), strings.Repeat("░", width-full), int(100*share), number(s.Done), number(total), number(int(rate))),
 		fmt.Sprintf("kills \x1b[31m%d\x1b[0m of %d   stops \x1b[33m%d\x1b[0m of %d   put back %d   late outcomes refused %d",
 			s.Kills, v.o.kills, s.Stops, v.o.stops, s.Recovered, s.Refused),
 		workersRow(s.Workers),
@@ -106,6 +106,9 @@ func workersRow(all []crash.WorkerStatus) string {
 		}
 	}
 	row := "workers: " + strings.Join(parts, ", ")
+	if len(parts) == 0 {
+		row = "workers: none"
+	}
 	if gone > 0 {
 		row += fmt.Sprintf(" \x1b[90m(%d gone)\x1b[0m", gone)
 	}

@@ -247,6 +247,7 @@ func (r *run) settle(ctx context.Context) error {
 			return err
 		}
 		if len(page.Items) == 0 {
+			r.show("all work has ended", true)
 			return nil
 		}
 		if time.Now().After(end) {
