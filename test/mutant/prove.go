@@ -19,13 +19,16 @@ type Suite struct {
 	Where *regexp.Regexp
 }
 
-// Suites are the layers, in the order in which they are asked.
+// Suites are the layers, in the order in which they are asked: first what is quick, then what is thorough.
 func Suites() []Suite {
-	return []Suite{
-		{"sim", []string{"run", "-overlay", "", "./test/sim/cmd", "-seeds", "4000"}, regexp.MustCompile(`(?m)^replay: .*-(seed \d+)$`)},
-		{"storetest", []string{"test", "-overlay", "", "-failfast", "-timeout", "5m", "./store/memory"}, regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+/\S+)`)},
-		{"kernel", []string{"test", "-overlay", "", "-failfast", "-timeout", "5m", "./kernel"}, regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)},
+	seed, failed := regexp.MustCompile(`(?m)^replay: .*-(seed \d+)$`), regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+	test := func(name, folder string) Suite {
+		return Suite{name, []string{"test", "-overlay", "", "-failfast", "-timeout", "5m", folder}, failed}
 	}
+	sim := func(seeds string) Suite {
+		return Suite{"sim", []string{"run", "-overlay", "", "./test/sim/cmd", "-seeds", seeds}, seed}
+	}
+	return []Suite{sim("300"), test("kernel", "./kernel"), test("storetest", "./store/memory"), sim("4000")}
 }
 
 // Finding is which suite found a mutant, and where.
@@ -62,8 +65,8 @@ func Prove(ctx context.Context, root string, m *Mutant, all bool) ([]Finding, er
 			return found, fmt.Errorf("mutant %s: %s: %w", m.Name, s.Name, err)
 		}
 		f := Finding{Suite: s.Name, Where: "?"}
-		if match := s.Where.FindStringSubmatch(out); match != nil {
-			f.Where = match[1]
+		if where := innermost(s.Where.FindAllStringSubmatch(out, -1)); where != "" {
+			f.Where = where
 		} else if i := strings.Index(out, "panic: "); i >= 0 {
 			f.Where, _, _ = strings.Cut(out[i:], "\n")
 		}
@@ -72,6 +75,17 @@ func Prove(ctx context.Context, root string, m *Mutant, all bool) ([]Finding, er
 		}
 	}
 	return found, nil
+}
+
+// innermost returns the longest name that was matched: that of the case itself, and not of what it is part of.
+func innermost(matches [][]string) string {
+	longest := ""
+	for _, m := range matches {
+		if len(m[1]) > len(longest) {
+			longest = m[1]
+		}
+	}
+	return longest
 }
 
 func run(ctx context.Context, root string, args []string) (string, error) {
