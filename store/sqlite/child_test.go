@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,16 +38,17 @@ var children = map[string]func(ctx context.Context, path string) error{
 	"submit": childSubmit,
 	"hold":   childHold,
 	"stall":  childStall,
+	"hammer": childHammer,
 }
 
 // child is another process.
 type child struct {
-	t     *testing.T
+	t     testing.TB
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
 }
 
-func startChild(t *testing.T, name, path string) *child {
+func startChild(t testing.TB, name, path string) *child {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childVar+"="+name, pathVar+"="+path)
@@ -142,6 +144,29 @@ func childHold(ctx context.Context, path string) error {
 	}
 	fmt.Println("holds", len(res.Tasks))
 	select {}
+}
+
+// childHammer always has more to write, and watches.
+func childHammer(ctx context.Context, path string) error {
+	s, err := openAt(ctx, path)
+	if err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	for range 32 {
+		running.Go(func() {
+			for {
+				if _, err := s.Submit(ctx, store.SubmitRequest{Specs: specs(10)}); err != nil {
+					return
+				}
+			}
+		})
+	}
+	return s.Watch(ctx, "", []string{"q"}, func(n store.Notice) {
+		if n.Kind == store.NoticeStart {
+			fmt.Println("hammers")
+		}
+	})
 }
 
 // childStall begins to write, and stays there.

@@ -25,8 +25,8 @@ func engine() storetest.Engine {
 			w.first = w.open(t)
 			return w
 		},
-		Corrupt: func(any storetest.World, id store.ID) {
-			w := any.(*world)
+		Corrupt: func(of storetest.World, id store.ID) {
+			w := of.(*world)
 			if err := w.first.Corrupt(w.t.Context(), id); err != nil {
 				w.t.Fatal(err)
 			}

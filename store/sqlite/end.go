@@ -16,6 +16,10 @@ type ending struct {
 
 // end is the one road to a terminal state: whoever ends a task, all that follows from it happens in this step.
 func (s *step) end(t *task, e ending) {
+	if t.corrupt {
+		t.corrupt, t.keeps = false, true // what it keeps cannot be read either
+		t.entries, t.messages = true, true
+	}
 	s.event(t, store.EventEnded, e.reason)
 	s.move(t, e.state)
 	t.Reason, t.Result, t.EndedAt, t.StartByAt = e.reason, e.result, s.now, time.Time{}
@@ -49,7 +53,6 @@ func (s *step) end(t *task, e ending) {
 
 // endCorrupt ends a task whose record cannot be read.
 func (s *step) endCorrupt(t *task) {
-	t.corrupt, t.keeps = false, true // whether it keeps a group cannot be read either
 	s.end(t, ending{state: store.Failed, reason: store.ReasonCorrupt, err: &store.Error{Message: "the record cannot be read", Type: store.ReasonCorrupt}})
 }
 

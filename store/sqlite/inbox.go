@@ -43,10 +43,10 @@ func (s *step) consume(t *task, ids []store.ID) {
 	}
 }
 
-// emptyInbox consumes all that a task has not.
+// emptyInbox forgets what a task has not consumed: sent again after a Retry, it is another chance.
 func (s *step) emptyInbox(t *task) {
 	if t.messages {
-		s.do("message_consume_all", t.seq)
+		s.do("message_drop", t.seq)
 	}
 }
 

@@ -90,7 +90,11 @@ func inodeOf(f *os.File) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return int64(info.Sys().(*syscall.Stat_t).Ino), nil
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, fmt.Errorf("the file %s has no inode", f.Name())
+	}
+	return int64(st.Ino), nil
 }
 
 // drop lets go of the lock of a worker that has left, and of its file.
@@ -129,7 +133,7 @@ func (l *locks) gone(worker string, inode int64) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only looked at
 	if have, err := inodeOf(f); err != nil || have != inode {
 		return false
 	}

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"time"
 
+	"zombiezen.com/go/sqlite"
+
 	"github.com/outlast-go/outlast/store"
 )
 
@@ -20,6 +22,8 @@ func (s *step) move(t *task, to store.State) {
 	case store.Ready:
 		t.ReadyAt = s.now
 		s.enqueue(t)
+	case store.Scheduled, store.Parked:
+		s.addDue(t)
 	case store.Held:
 		if t.Reason == store.ReasonGroup {
 			s.group(t.Group).await(1)
@@ -36,6 +40,10 @@ func (s *step) exit(t *task) {
 	switch t.State {
 	case store.Ready:
 		s.dequeue(t)
+	case store.Scheduled, store.Parked:
+		if s.due.id == t.ID {
+			s.due.known = false
+		}
 	case store.Held:
 		if g := s.group(t.Group); g != nil && t.Reason == store.ReasonGroup {
 			g.await(-1)
@@ -44,6 +52,34 @@ func (s *step) exit(t *task) {
 		s.give(t)
 		s.hold(t.Worker, -1)
 		t.Worker, t.Nonce, t.Staged, t.DeadlineAt, t.Alone = "", store.ID{}, nil, time.Time{}, false
+	}
+}
+
+// dueHead is the task that is due before all others, once somebody has asked.
+type dueHead struct {
+	known bool
+	at    time.Time
+	id    store.ID // zero: nothing is due, ever
+}
+
+func (h *dueHead) after(t *task) bool {
+	return h.id.IsZero() || t.DueAt.Before(h.at) || t.DueAt.Equal(h.at) && idLess(t.ID, h.id)
+}
+
+// addDue lets a task wait for its time. Who waits for the next due time must hear of one that is sooner.
+func (s *step) addDue(t *task) {
+	switch {
+	case t.DueAt.IsZero():
+		return
+	case !s.due.known:
+		s.due = dueHead{known: true}
+		s.flushTasks()
+		s.query("task_next_due", func(r *sqlite.Stmt) { s.due.at, s.due.id = instant(r.ColumnInt64(0)), idOf(r, 1) })
+	case s.due.after(t):
+		s.due.at, s.due.id = t.DueAt, t.ID
+	}
+	if s.due.id == t.ID {
+		s.hints.work(t.Queue)
 	}
 }
 

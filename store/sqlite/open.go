@@ -172,6 +172,10 @@ func setModes(raw *sqlite.Conn) error {
 	if _, err := oneText(raw, "pragma synchronous = full"); err != nil {
 		return err
 	}
+	// The pages that a claim needs lie apart once many tasks have ended: they should stay in memory.
+	if _, err := oneText(raw, "pragma cache_size = -65536"); err != nil {
+		return err
+	}
 	level, err := oneInt(raw, "pragma synchronous")
 	if err != nil {
 		return err

@@ -101,6 +101,13 @@ func (p *peers) send(h *hints) {
 	}
 }
 
+// any reports whether other processes watch the file.
+func (p *peers) any() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.pipes) > 0
+}
+
 // list looks for pipes that have come. A pipe without a reader is that of a process that died.
 func (p *peers) list() {
 	info, err := os.Stat(p.dir)

@@ -129,11 +129,14 @@ func TestAnotherProcessIsWoken(t *testing.T) {
 			}
 		})
 	})
+	if n := <-notices; n.Kind != store.NoticeStart {
+		t.Errorf("the first notice = %+v, want start", n)
+	}
 	startChild(t, "submit", path)
 	select {
 	case n := <-notices:
 		if n.Kind != store.NoticeWork || n.Queue != "q" {
-			t.Errorf("the first notice = %+v, want work in q", n)
+			t.Errorf("the notice = %+v, want work in q", n)
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("no notice came from another process")

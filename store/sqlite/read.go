@@ -123,7 +123,7 @@ func listQuery(f *store.Filter, page store.PageRequest, from place) (string, []a
 func matches(f *store.Filter, r *sqlite.Stmt) bool {
 	state, created := stateOf(r.ColumnInt(2)), instant(r.ColumnInt64(5))
 	switch {
-	case len(f.States) > 0 && !slices.Contains(f.States, state) && !(state == store.Running && slices.Contains(f.States, store.Ending)),
+	case len(f.States) > 0 && !slices.Contains(f.States, state) && (state != store.Running || !slices.Contains(f.States, store.Ending)),
 		len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.ColumnText(9)),
 		f.Queue != "" && f.Queue != r.ColumnText(8),
 		!f.Group.IsZero() && f.Group != idOf(r, 13),

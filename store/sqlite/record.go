@@ -12,11 +12,12 @@ import (
 // task is a record and where it stands.
 type task struct {
 	store.Task
-	seq     int64 // 0: not stored yet
-	stored  int64 // the version that is stored
-	lane    int64 // of a ready task
-	stage   stage // of a member of a group
-	corrupt bool  // its body cannot be read
+	seq     int64        // 0: not stored yet
+	stored  int64        // the version that is stored
+	stood   standingRest // and where it stands there
+	lane    int64        // of a ready task
+	stage   stage        // of a member of a group
+	corrupt bool         // its body cannot be read
 
 	entries  bool // it has, or had, checkpoint entries
 	messages bool // it has, or had, messages
@@ -77,11 +78,22 @@ func readTask(r *sqlite.Stmt) *task {
 	t.Version, t.stored, t.Epoch = r.ColumnInt64(3), r.ColumnInt64(3), r.ColumnInt64(4)
 	t.CreatedAt = instant(r.ColumnInt64(5))
 	t.Worker = r.ColumnText(14)
+	if t.corrupt && t.State == store.Held && !r.ColumnIsNull(24) {
+		t.Reason = store.ReasonGroup // its group counts it among those that wait
+	}
+	t.stood = t.standing().rest
+	if t.corrupt {
+		t.stood.stage = -1 // where it stands cannot be told: the next write says it anew
+	}
 	return t
 }
 
-// encode writes what of a task changes and has no column of its own, or one that only tells where it stands.
+// encode writes what of a task changes and has no column of its own, or one that only tells where it stands. A record that
+// could not be read stays so until the task is ended for it: written anew it would look whole, and empty.
 func (t *task) encode() []byte {
+	if t.corrupt {
+		return []byte{0}
+	}
 	e := &encoder{b: make([]byte, 0, 256)}
 	e.int(format)
 	e.text(t.Reason)

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -98,67 +99,82 @@ func TestOneThatFindsNoRoomFailsAlone(t *testing.T) {
 
 func TestATransactionKeepsAllOrNothing(t *testing.T) {
 	t.Parallel()
-	s := mustOpen(t, filepath.Join(t.TempDir(), "tx.db"))
-	ctx := t.Context()
-	if err := join(ctx, s, "w"); err != nil {
+	for _, keep := range []bool{false, true} {
+		t.Run(fmt.Sprint("keep=", keep), func(t *testing.T) {
+			t.Parallel()
+			s := mustOpen(t, filepath.Join(t.TempDir(), "tx.db"))
+			run := claimOne(t, s)
+			next := newSpec()
+			tx := mustBegin(t, s)
+			if _, err := tx.Exec("create table orders (id integer primary key, what text)"); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := tx.Exec("insert into orders (what) values (?1)", "tea"); err != nil || n != 1 {
+				t.Fatalf("Exec = %d, %v, want 1", n, err)
+			}
+			if _, err := tx.Submit(next); err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.Stage(store.Completion{Fence: run.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}}); err != nil {
+				t.Fatal(err)
+			}
+			end := tx.Rollback
+			if keep {
+				end = tx.Commit
+			}
+			if err := end(); err != nil {
+				t.Fatalf("the end of the transaction = %v, want no error", err)
+			}
+			if got, err := s.Get(t.Context(), run.ID); err != nil || (got.Read() == store.Ending) != keep {
+				t.Errorf("the run is %s, %v", got.Read(), err)
+			}
+			if _, err := s.Get(t.Context(), next.ID); (err == nil) != keep {
+				t.Errorf("Get of the submitted task = %v", err)
+			}
+			if n := tables(t, s, "orders"); (n == 1) != keep {
+				t.Errorf("%d tables of the user", n)
+			}
+			if _, err := tx.Exec("select 1"); !errors.Is(err, sqlite.ErrTxDone) {
+				t.Errorf("Exec after the end = %v, want ErrTxDone", err)
+			}
+		})
+	}
+}
+
+func mustBegin(t *testing.T, s *sqlite.Store) *sqlite.Tx {
+	t.Helper()
+	tx, err := s.Begin(t.Context())
+	if err != nil {
+		t.Fatalf("Begin = %v, want no error", err)
+	}
+	return tx
+}
+
+// claimOne returns a task that runs under the worker w.
+func claimOne(t *testing.T, s *sqlite.Store) store.Task {
+	t.Helper()
+	if err := join(t.Context(), s, "w"); err != nil {
 		t.Fatal(err)
 	}
-	for _, keep := range []bool{false, true} {
-		run := newSpec()
-		if _, err := s.Submit(ctx, store.SubmitRequest{Specs: []store.Spec{run}}); err != nil {
-			t.Fatal(err)
-		}
-		claimed, err := s.Claim(ctx, claimOf("w", 100))
-		if err != nil || len(claimed.Tasks) == 0 {
-			t.Fatalf("Claim = %d tasks, %v, want one", len(claimed.Tasks), err)
-		}
-		task := claimed.Tasks[0]
-		next := newSpec()
-		tx, err := s.Begin(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tx.Exec("create table if not exists orders (id integer primary key, what text)"); err != nil {
-			t.Fatal(err)
-		}
-		if n, err := tx.Exec("insert into orders (what) values (?1)", "tea"); err != nil || n != 1 {
-			t.Fatalf("Exec = %d, %v, want 1", n, err)
-		}
-		if _, err := tx.Submit(next); err != nil {
-			t.Fatal(err)
-		}
-		if err := tx.Stage(store.Completion{Fence: task.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}}); err != nil {
-			t.Fatal(err)
-		}
-		end := tx.Rollback
-		if keep {
-			end = tx.Commit
-		}
-		if err := end(); err != nil {
-			t.Fatalf("the end of the transaction = %v, want no error", err)
-		}
-		got, err := s.Get(ctx, task.ID)
-		if err != nil || (got.Read() == store.Ending) != keep {
-			t.Errorf("the run is %s after keep=%v, %v", got.Read(), keep, err)
-		}
-		if _, err := s.Get(ctx, next.ID); (err == nil) != keep {
-			t.Errorf("Get of the submitted task after keep=%v = %v", keep, err)
-		}
-		orders := 0
-		if tx, err = s.Begin(ctx); err != nil {
-			t.Fatal(err)
-		}
-		err = tx.Query("select count(*) from sqlite_schema where name = 'orders'", func(r sqlite.Row) error { return r.Scan(&orders) })
-		if err != nil || (orders == 1) != keep {
-			t.Errorf("%d tables of the user after keep=%v, %v", orders, keep, err)
-		}
-		if err := tx.Rollback(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tx.Exec("select 1"); !errors.Is(err, sqlite.ErrTxDone) {
-			t.Errorf("Exec after the end = %v, want ErrTxDone", err)
-		}
+	if _, err := s.Submit(t.Context(), store.SubmitRequest{Specs: []store.Spec{newSpec()}}); err != nil {
+		t.Fatal(err)
 	}
+	res, err := s.Claim(t.Context(), claimOf("w", 1))
+	if err != nil || len(res.Tasks) != 1 {
+		t.Fatalf("Claim = %d tasks, %v, want one", len(res.Tasks), err)
+	}
+	return res.Tasks[0]
+}
+
+// tables counts the tables of that name.
+func tables(t *testing.T, s *sqlite.Store, name string) (n int) {
+	t.Helper()
+	tx := mustBegin(t, s)
+	err := tx.Query("select count(*) from sqlite_schema where name = ?1", func(r sqlite.Row) error { return r.Scan(&n) }, name)
+	if err := errors.Join(err, tx.Rollback()); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func TestATransactionThatTakesTooLongIsRolledBack(t *testing.T) {

@@ -102,7 +102,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		ops: make(chan *op), txs: make(chan *Tx), closing: make(chan struct{}),
 	}
 	var writing sync.WaitGroup
-	writing.Go((&writer{s, c}).loop)
+	writing.Go((&writer{s: s, c: c}).loop)
 	s.close = sync.OnceValue(func() error {
 		close(s.closing)
 		writing.Wait()

@@ -32,6 +32,7 @@ type step struct {
 	limits map[string]*limit
 	lanes  map[laneKey]*lane
 	laneID map[int64]*lane
+	due    dueHead
 	held   map[string]int // by worker, once somebody asked
 	sums   sums
 	dirty  []*task
@@ -158,57 +159,4 @@ func (s *step) flushTasks() {
 		}
 	}
 	s.dirty = s.dirty[:0]
-}
-
-// writeTask writes a task and where it stands.
-func (s *step) writeTask(t *task) {
-	at := t.standing()
-	if t.seq == 0 {
-		s.do("task_insert",
-			t.ID, stateNumber(t.State), t.Version, t.Epoch, t.Queue, t.Kind, t.CreatedAt, orNull(t.Limit), orNull(t.Unique.Key),
-			orNull(t.Parent), orNull(t.Group), t.Line,
-			at.lane, at.rank, at.turn, at.since, at.wait, at.startBy, at.worker, at.deadline, at.line, at.waiting, at.stage, at.expire,
-			t.encode(), encodeSpec(&t.Spec))
-		t.seq, t.stored, t.changed = s.raw.LastInsertRowID(), t.Version, false
-		return
-	}
-	n := s.do("task_update", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
-		at.lane, at.rank, at.turn, at.since, at.wait, at.startBy, at.worker, at.deadline, at.line, at.waiting, at.stage, at.expire, t.encode())
-	if n != 1 && s.err == nil {
-		s.fail(fmt.Errorf("write task %s: %w", t.ID, errMoved))
-	}
-	t.stored = t.Version
-	if t.changed {
-		s.do("task_strip", t.seq, encodeSpec(&t.Spec))
-		t.changed = false
-	}
-}
-
-// standing is where a task stands in each order; nil is nowhere.
-type standing struct {
-	lane, rank, turn, since, wait, startBy, worker, deadline, line, waiting, stage, expire any
-}
-
-// standing derives from the record in which orders it stands, so that the indexes cannot disagree with it.
-func (t *task) standing() (at standing) {
-	switch t.State {
-	case store.Ready:
-		rank, turn := t.order()
-		at.lane, at.rank, at.turn, at.since = t.lane, rank, turn, t.ReadyAt
-	case store.Scheduled, store.Parked:
-		at.wait = orNull(nanos(t.DueAt))
-	case store.Held:
-		if t.Reason == store.ReasonGroup {
-			at.waiting = t.Group
-		}
-	case store.Running:
-		at.worker, at.deadline = t.Worker, orNull(nanos(t.DeadlineAt))
-	}
-	at.startBy = orNull(nanos(t.StartByAt))
-	if t.inLine() {
-		at.line = lineOf(t)
-	}
-	at.stage = orNull(int64(t.stage))
-	at.expire = orNull(nanos(t.ExpireAt))
-	return at
 }

@@ -61,8 +61,11 @@ func (w *writer) transact(tx *Tx) {
 	defer close(tx.ended)
 	waiting := []*op{{gone: tx.gone, done: make(chan struct{})}}
 	waiting, err := w.begin(waiting)
-	if err != nil || len(waiting) == 0 {
-		tx.begun <- errors.Join(err, context.Canceled)
+	if err == nil && len(waiting) == 0 {
+		err = context.Canceled
+	}
+	if err != nil {
+		tx.begun <- err
 		return
 	}
 	st := newStep(w.s, w.c)

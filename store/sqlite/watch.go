@@ -96,6 +96,7 @@ func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn fu
 			reading.Wait()
 		}()
 	}
+	fn(store.Notice{Kind: store.NoticeStart})
 	for {
 		select {
 		case <-ctx.Done():

@@ -66,21 +66,51 @@ func (s *Store) write(ctx context.Context, run func(*step) error) error {
 // writer is the one goroutine of the process that writes. It gathers what callers bring while it commits, so that many of
 // them share one commit; one that comes alone does not wait for others. Open starts it and Close waits for it.
 type writer struct {
-	s *Store
-	c *conn
+	s     *Store
+	c     *conn
+	since time.Time // it writes without a pause
 }
 
 func (w *writer) loop() {
 	for {
+		idle := time.Now()
 		select {
 		case <-w.s.closing:
 			return
 		case o := <-w.s.ops:
+			w.pausedSince(idle)
 			w.commit(w.gather(o))
 		case tx := <-w.s.txs:
+			w.pausedSince(idle)
 			w.transact(tx)
 		}
+		w.giveWay()
 	}
+}
+
+// turn is how long a writer writes without a pause while other processes may want to.
+const turn = 20 * time.Millisecond
+
+// pausedSince notes how long nothing was to be written: others had their chance if it was long enough.
+func (w *writer) pausedSince(idle time.Time) {
+	if now := time.Now(); now.Sub(idle) > longWait {
+		w.since = now
+	}
+}
+
+// giveWay lets other processes write. They look again and again for a moment in which nobody does; a writer that always has
+// more to write leaves them none, and a beat of theirs could come too late.
+func (w *writer) giveWay() {
+	if time.Since(w.since) < turn || !w.s.watch.peers.any() {
+		return
+	}
+	pause := time.NewTimer(longWait + firstWait)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-w.s.closing:
+	}
+	w.since = time.Now()
 }
 
 // gather takes what waits to be written, and waits for nobody.
@@ -173,7 +203,7 @@ func explain(err error) error {
 // Waits of the writer while another process writes: short at first, since commits are.
 const (
 	firstWait = 200 * time.Microsecond
-	longWait  = 10 * time.Millisecond
+	longWait  = 2 * time.Millisecond
 )
 
 // begin takes the write lock of the file. While another process holds it, it waits as long as one of the callers does;

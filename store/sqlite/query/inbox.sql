@@ -10,8 +10,8 @@ values (?1, ?2, ?3, ?4, ?5, (select coalesce(max(pos), 0) + 1 from message where
 -- name: message_consume takes task and id.
 update message set body = null, pos = null where task = ?1 and id = ?2;
 
--- name: message_consume_all takes a task.
-update message set body = null, pos = null where task = ?1 and pos is not null;
+-- name: message_drop takes a task that ends; forgets what was not consumed.
+delete from message where task = ?1 and pos is not null;
 
 -- name: message_delete_all takes a task that is stripped or removed.
 delete from message where task = ?1;

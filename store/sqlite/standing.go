@@ -1,0 +1,98 @@
+package sqlite
+
+import (
+	"fmt"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// standing is where a task stands in each order; zero is nowhere.
+type standing struct {
+	lane, rank, turn, since int64 // ready
+	worker                  string
+	deadline, expire        int64
+	rest                    standingRest
+}
+
+// standingRest is what does not change when a task is claimed and when it ends.
+type standingRest struct {
+	wait, startBy, stage int64
+	waiting              store.ID
+	line                 bool
+}
+
+// standing derives from the record in which orders a task stands, so that the indexes cannot disagree with it.
+func (t *task) standing() (at standing) {
+	switch t.State {
+	case store.Ready:
+		at.lane, at.since = t.lane, nanos(t.ReadyAt)
+		at.rank, at.turn = t.order()
+	case store.Scheduled, store.Parked:
+		at.rest.wait = nanos(t.DueAt)
+	case store.Held:
+		if t.Reason == store.ReasonGroup {
+			at.rest.waiting = t.Group
+		}
+	case store.Running:
+		at.worker, at.deadline = t.Worker, nanos(t.DeadlineAt)
+	}
+	at.rest.startBy, at.rest.stage, at.rest.line = nanos(t.StartByAt), int64(t.stage), t.inLine()
+	at.expire = nanos(t.ExpireAt)
+	return at
+}
+
+// lanes are the columns of a ready task; null if it is not.
+func (at *standing) lanes() (lane, rank, turn, since any) {
+	if at.lane == 0 {
+		return nil, nil, nil, nil
+	}
+	return at.lane, at.rank, at.turn, at.since
+}
+
+// writeTask writes a task and where it stands.
+func (s *step) writeTask(t *task) {
+	at := t.standing()
+	switch {
+	case t.seq == 0:
+		s.insertTask(t, &at)
+	case at.rest == t.stood:
+		lane, rank, turn, since := at.lanes()
+		s.oneRow(t, s.do("task_move", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
+			lane, rank, turn, since, orNull(at.worker), orNull(at.deadline), orNull(at.expire), t.encode()))
+	default:
+		lane, rank, turn, since := at.lanes()
+		s.oneRow(t, s.do("task_update", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
+			lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), orNull(at.worker), orNull(at.deadline),
+			t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), t.encode()))
+	}
+	t.stored, t.stood = t.Version, at.rest
+	if t.changed {
+		s.do("task_strip", t.seq, encodeSpec(&t.Spec))
+		t.changed = false
+	}
+}
+
+func (s *step) insertTask(t *task, at *standing) {
+	lane, rank, turn, since := at.lanes()
+	s.do("task_insert",
+		t.ID, stateNumber(t.State), t.Version, t.Epoch, t.Queue, t.Kind, t.CreatedAt, orNull(t.Limit), orNull(t.Unique.Key),
+		orNull(t.Parent), orNull(t.Group), t.Line,
+		lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), orNull(at.worker), orNull(at.deadline),
+		t.line(at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), t.encode(), encodeSpec(&t.Spec))
+	t.seq, t.changed = s.raw.LastInsertRowID(), false
+}
+
+// line names the line that a task stands in, or null.
+func (t *task) line(at *standing) any {
+	if !at.rest.line {
+		return nil
+	}
+	return lineOf(t)
+}
+
+// oneRow checks that a write of a task met its row as it was read.
+func (s *step) oneRow(t *task, n int) {
+	if n != 1 && s.err == nil {
+		s.fail(fmt.Errorf("write task %s: %w", t.ID, errMoved))
+	}
+}
