@@ -3,6 +3,8 @@
 GO    ?= go
 SEEDS ?= 2000
 SEED  ?=
+ENGINE ?= sqlite
+SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
@@ -15,8 +17,8 @@ build: ## compile everything; the command goes to bin/outlast
 	$(GO) build ./...
 	$(GO) build -o bin/outlast ./cmd/outlast
 
-demo: ## (not there yet) kill workers under load and watch nothing get lost
-	@echo "make demo: not there yet: it comes with the SQLite store and the typed jobs" >&2; exit 1
+demo: ## kill workers under load and watch nothing get lost
+	$(GO) run ./cmd/outlast demo
 
 test: ## vet and all tests; what a change must pass
 	$(GO) vet ./...
@@ -34,8 +36,8 @@ fmt: ## format with gofumpt
 sim: ## simulate the kernel over memory: SEEDS=2000 runs, or SEED=n for that one
 	$(GO) run ./test/sim/cmd $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 
-crash: ## (not there yet) real processes, kill -9
-	@echo "make crash: not there yet: it comes with the first store that outlives a process, SQLite" >&2; exit 1
+crash: ## real processes, kill -9 and SIGSTOP: ENGINE=sqlite SECONDS=60 SEED=1
+	$(GO) run ./test/crash/cmd -engine $(ENGINE) -seconds $(SECONDS) -seed $(or $(SEED),1)
 
 prove: ## plant one bug at a time and show that the suites find each
 	$(GO) run ./test/mutant/cmd

@@ -7,43 +7,33 @@
 //	store             the contract of what keeps tasks: records, operations, errors. Its comment is the specification
 //	store/storetest   the suite that every store must pass
 //	store/memory      the reference store, in plain Go; it lives as long as its process
+//	store/sqlite      tasks in one SQLite file, for all processes of one host: the embedded default
 //	store/fsck        checks every invariant that the content of a store can show
 //	kernel            submits, claims, runs, completes, beats, recovers, drains: once for all stores
 //	kernel/kerneltest helpers for tests of programs that use the kernel
+//	job               typed functions in the background: the first face of the kernel
 //	internal/arch     the rules of this tree, checked by machine
-//	cmd/outlast       the command line
+//	cmd/outlast       the command line: demo
+//	examples          small programs, run by the tests
 //	test/sim          the kernel under a seeded simulation of crashes, pauses, cuts and wrong clocks
+//	test/crash        real worker processes, killed and stopped, judged from outside the store
 //	test/mutant       planted bugs, each of which the suites must find
 //
 // # A first program
 //
-// One process that submits a task, runs it, and waits for its result:
+// A job is defined once, served by the processes that run it, and started from anywhere:
 //
-//	k, err := kernel.New(memory.New(memory.Config{}), kernel.Config{})
-//	if err != nil {
-//		log.Fatal(err)
-//	}
-//	k.Handle("greet", func(ctx context.Context, run *kernel.Run) (kernel.Outcome, error) {
-//		return kernel.Done([]byte("hello, " + string(run.Task().Args))), nil
-//	})
+//	var Welcome = job.Define("welcome", func(ctx context.Context, u User) (string, error) {
+//		return "hello, " + u.Name, nil
+//	}, job.Config{})
 //
-//	ctx, stop := context.WithCancel(context.Background())
-//	var running sync.WaitGroup
-//	running.Go(func() {
-//		if err := k.Run(ctx); err != nil {
-//			log.Print(err)
-//		}
-//	})
+//	db, err := sqlite.Open(ctx, sqlite.Config{Path: "app.db"})
+//	k, err := kernel.New(db, kernel.Config{})
+//	Welcome.Serve(k)                                                  // this process runs it
+//	h, err := Welcome.Start(ctx, k, User{Name: "Ann"}, job.Options{}) // from here on it ends, whatever dies
+//	err = k.Run(ctx)                                                  // works until ctx ends, then drains
 //
-//	sent, err := k.Submit(ctx, kernel.Spec{Kind: "greet", Args: []byte("world")})
-//	if err != nil {
-//		log.Fatal(err)
-//	}
-//	task, err := k.Wait(ctx, sent.ID)
-//	fmt.Println(task.State, string(task.Result), err) // done hello, world <nil>
-//
-//	stop() // Run drains and returns
-//	running.Wait()
+// examples/first is the whole program.
 //
 // A handler that returns an error is tried again as the task's Retry says; one whose process dies is run again elsewhere,
 // which costs no attempt. README.md has the promises, ARCHITECTURE.md how they are kept.

@@ -1,34 +1,51 @@
-// Command outlast is the command line of Outlast. It reads no configuration and talks to no store: it tells its version and
-// what it can do.
+// Command outlast is the command line of Outlast.
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 )
 
 // Exit codes.
 const (
 	exitOK    = 0
+	exitFail  = 1 // it was understood, and did not work
 	exitUsage = 2 // the command line was not understood; nothing was done
 )
 
 // command is one word that outlast understands.
 type command struct {
 	name string
-	what string
-	run  func(out io.Writer)
+	what string // empty: not listed
+	run  func(ctx context.Context, args []string, out, errs io.Writer) int
 }
 
 // commands returns all of them, in the order in which help lists them.
 func commands() []command {
 	return []command{
-		{"help", "print this list", help},
-		{"version", "print the version of outlast and of Go", version},
+		{"demo", "kill workers under load, and see that nothing is lost", demo},
+		{"help", "print this list", bare(help)},
+		{"version", "print the version of outlast and of Go", bare(version)},
+		{workerCommand, "", demoWorker},
+	}
+}
+
+// bare is a command without arguments.
+func bare(tell func(io.Writer)) func(context.Context, []string, io.Writer, io.Writer) int {
+	return func(_ context.Context, args []string, out, errs io.Writer) int {
+		if len(args) > 0 {
+			fmt.Fprintf(errs, "outlast: this command takes no arguments, got %q\n", args[0])
+			return exitUsage
+		}
+		tell(out)
+		return exitOK
 	}
 }
 
@@ -38,10 +55,15 @@ var flags = map[string]string{
 	"-v": "version", "-version": "version", "--version": "version",
 }
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
 
 // run does what the arguments say and returns the exit code. Without arguments it helps.
-func run(args []string, out, errs io.Writer) int {
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if len(args) == 0 {
 		args = []string{"help"}
 	}
@@ -53,12 +75,7 @@ func run(args []string, out, errs io.Writer) int {
 		if c.name != name {
 			continue
 		}
-		if len(args) > 1 {
-			fmt.Fprintf(errs, "outlast %s: takes no arguments, got %q\n", name, args[1])
-			return exitUsage
-		}
-		c.run(out)
-		return exitOK
+		return c.run(ctx, args[1:], out, errs)
 	}
 	fmt.Fprintf(errs, "outlast: unknown command %q; %s\n", name, hint(name))
 	return exitUsage
@@ -68,7 +85,9 @@ func run(args []string, out, errs io.Writer) int {
 func hint(name string) string {
 	var names []string
 	for _, c := range commands() {
-		names = append(names, c.name)
+		if c.what != "" {
+			names = append(names, c.name)
+		}
 	}
 	if near, ok := nearest(strings.ToLower(name), names); ok {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -79,7 +98,9 @@ func hint(name string) string {
 func help(out io.Writer) {
 	fmt.Fprint(out, "usage: outlast <command>\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(out, "  %-8s %s\n", c.name, c.what)
+		if c.what != "" {
+			fmt.Fprintf(out, "  %-8s %s\n", c.name, c.what)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ var rooms = slices.Concat(
 		{name: "store/storetest", ours: []string{"store", "store/fsck", "store/memory"}, libs: []string{"pgregory.net/rapid"}},
 		{name: "store/fsck", ours: []string{"store"}},
 		{name: "store/memory", ours: []string{"store"}},
-		{name: "store/sqlite", ours: []string{"store"}, libs: []string{"modernc.org/sqlite"}},
+		{name: "store/sqlite", ours: []string{"store"}, libs: []string{"zombiezen.com/go/sqlite"}},
 		{name: "store/postgres", ours: []string{"store"}, libs: []string{"github.com/jackc/pgx/v5"}},
 		{name: "store/redis", ours: []string{"store"}, libs: []string{"github.com/redis/go-redis/v9"}},
 		{name: "store"},
@@ -49,11 +49,11 @@ var rooms = slices.Concat(
 var (
 	// outer is what stands above the faces.
 	outer = slices.Concat(faces, []string{"kernel", "internal/..."})
-	// all is every room that a program may be made of.
-	all = slices.Concat(outer, engines, []string{"api", "web", "store", "store/fsck", "seal", "blob/...", "cmd/..."})
+	// all is every room that a program may be made of; the demo is a trial of crashes that people watch.
+	all = slices.Concat(outer, engines, []string{"api", "web", "store", "store/fsck", "seal", "blob/...", "cmd/...", "test/crash"})
 	// proving is what tests may import beside what their package may.
 	proving = room{
-		ours: []string{"store", "store/memory", "store/storetest", "store/fsck", "kernel", "kernel/kerneltest", "internal/..."},
+		ours: []string{"store", "store/memory", "store/storetest", "store/fsck", "kernel", "kernel/kerneltest", "internal/...", "test/mutant"},
 		libs: []string{"pgregory.net/rapid"},
 	}
 )

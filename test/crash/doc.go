@@ -21,6 +21,7 @@ type Config struct {
 	Stops   int           // SIGSTOP for longer than dead-after, then SIGCONT
 	Seconds int           // go on submitting, killing and stopping for so long, whatever Tasks, Kills and Stops say; 0: no
 	Mixed   bool          // all kinds of work, and not only plain tasks
+	Calm    bool          // nobody is killed or stopped
 	Seed    uint64        // of what is killed when
 	Dir     string        // for the logs of the workers; it must exist
 	Beat    time.Duration // of the workers; 0: the kernel's default

@@ -22,11 +22,12 @@ type Report struct {
 	StoreKills      int      `json:"store_kills"`
 	Cuts            int      `json:"cuts"`
 	Lost            int      `json:"lost"`            // accepted, and did not end as it should, or nobody did its work
-	CompletedTwice  int      `json:"completed_twice"` // two outcomes that end the same task were both accepted
+	CompletedTwice  int      `json:"completed_twice"` // two endings of one task were accepted, or one of a claim that had been succeeded
 	FencedRefused   int      `json:"fenced_refused"`  // late outcomes that were refused
 	RobbedLive      int      `json:"robbed_live"`     // workers declared dead while they ran unstopped
 	Recovery        Recovery `json:"recovery_ms"`
 	Recovered       int      `json:"recovered"`        // tasks that were put back
+	Crashed         int      `json:"crashed"`          // tasks that took three workers or more along, and were given up as crashed
 	DuplicateStarts int      `json:"duplicate_starts"` // runs of plain tasks beyond the first of each
 	Violations      int      `json:"violations"`
 	Findings        []string `json:"findings,omitempty"` // each violation, each lost task, in words
@@ -60,10 +61,16 @@ func (r *run) judge(ctx context.Context, st store.Store) (Report, error) {
 		}
 		rep.Done++
 	}
-	for id, n := range h.accepted {
-		if n > 1 {
+	rep.Crashed = h.crashed
+	for id, endings := range h.accepted {
+		last := h.starts[id][len(h.starts[id])-1].epoch
+		switch {
+		case len(endings) > 1:
 			rep.CompletedTwice++
-			rep.tell("task %s was completed %d times", id, n)
+			rep.tell("task %s was completed under epochs %v", id, endings)
+		case endings[0] < last:
+			rep.CompletedTwice++
+			rep.tell("task %s was completed under epoch %d, and begun again under %d", id, endings[0], last)
 		}
 	}
 	rep.FencedRefused, rep.Recovered = h.refused, h.recovered
@@ -106,17 +113,20 @@ func (r *run) fate(ctx context.Context, text, kind string, h *history) string {
 	if err != nil {
 		return err.Error()
 	}
-	return verdict(&t, kind, h.effects[text])
+	return h.verdict(&t, kind)
 }
 
-func verdict(t *kernel.Task, kind string, effects int) string {
-	if kind == kindPoison {
-		if t.State != store.Failed || t.Reason != store.ReasonCrashed {
-			return fmt.Sprintf("ended as %s (%s), want failed (crashed)", t.State, t.Reason)
-		}
-		return ""
-	}
+// verdict judges how a task ended. One whose workers died three times under it, the last time with it alone, is given up as
+// crashed, whoever killed them: nobody can tell a poison task from one that is struck three times.
+func (h *history) verdict(t *kernel.Task, kind string) string {
+	crashed := t.State == store.Failed && t.Reason == store.ReasonCrashed
+	deaths, effects := h.deaths[t.ID.String()], h.effects[t.ID.String()]
 	switch {
+	case crashed && deaths > store.Suspicion:
+		h.crashed++
+		return ""
+	case kind == kindPoison:
+		return fmt.Sprintf("ended as %s (%s) after %d deaths, want failed (crashed)", t.State, t.Reason, deaths)
 	case t.State != store.Done:
 		return fmt.Sprintf("ended as %s (%s %+v), want done", t.State, t.Reason, t.Error)
 	case effects == 0:
@@ -131,14 +141,16 @@ func verdict(t *kernel.Task, kind string, effects int) string {
 type history struct {
 	starts    map[string][]line
 	effects   map[string]int
-	accepted  map[string]int // endings that the store has accepted
+	accepted  map[string][]int64 // endings that the store has accepted, by their epochs
 	refused   int
 	recovered int
 	waits     []time.Duration // from a death to the next start of what was under way
+	deaths    map[string]int  // of workers, with the task under way
+	crashed   int
 }
 
 func (r *run) history() *history {
-	h := &history{starts: map[string][]line{}, effects: map[string]int{}, accepted: map[string]int{}}
+	h := &history{starts: map[string][]line{}, effects: map[string]int{}, accepted: map[string][]int64{}, deaths: map[string]int{}}
 	for _, p := range r.fleet.all() {
 		for _, l := range p.lines {
 			switch {
@@ -147,7 +159,7 @@ func (r *run) history() *history {
 			case l.kind == lineEffect:
 				h.effects[l.task]++
 			case l.kind == lineAccepted && store.State(l.text).Terminal():
-				h.accepted[l.task]++
+				h.accepted[l.task] = append(h.accepted[l.task], l.epoch)
 			case l.kind == lineRefused:
 				h.refused++
 			case l.kind == lineBack:
@@ -159,11 +171,14 @@ func (r *run) history() *history {
 		slices.SortFunc(starts, func(a, b line) int { return int(a.epoch - b.epoch) })
 	}
 	for _, p := range r.fleet.all() {
-		if p.asked || len(p.stopped) > 0 {
+		if p.asked {
 			continue
 		}
 		for task, epoch := range p.inFlight {
-			h.wait(task, epoch, p.diedAt)
+			h.deaths[task]++
+			if len(p.stopped) == 0 {
+				h.wait(task, epoch, p.diedAt)
+			}
 		}
 	}
 	return h

@@ -132,6 +132,9 @@ func (r *run) show(event string, ending bool) {
 	for _, p := range r.fleet.all() {
 		s.add(p)
 	}
+	r.mu.Lock()
+	r.done = s.Done
+	r.mu.Unlock()
 	r.cfg.Watch(s)
 }
 

@@ -45,7 +45,7 @@ func (f *fleet) start(ctx context.Context) (*process, error) {
 	name := fmt.Sprintf("w%d", len(f.procs)+1)
 	p := &process{name: name, done: make(chan struct{}), inFlight: map[string]int64{}}
 	p.tail.path = filepath.Join(f.cfg.Dir, name+".log")
-	p.cmd = f.cfg.Worker(ctx, workerArgs{p.tail.path, f.cfg.Slots, f.cfg.Beat, f.cfg.Dead}.list())
+	p.cmd = f.cfg.Worker(ctx, workerArgs{journal: p.tail.path, slots: f.cfg.Slots, beat: f.cfg.Beat, dead: f.cfg.Dead}.list())
 	if p.cmd.Stderr == nil {
 		errs, err := os.Create(filepath.Join(f.cfg.Dir, name+".err"))
 		if err != nil {

@@ -53,6 +53,7 @@ type run struct {
 	acked  map[string]string // kind of each task whose submit was answered
 	kills  int
 	stops  int
+	done   int // endings in the journals
 	event  string
 	ending bool
 	signal []kernel.ID // wait for a message
@@ -77,7 +78,8 @@ func (r *run) work(ctx context.Context) error {
 	return r.settle(ctx)
 }
 
-// story submits slice by slice, with a kill or a stop after each.
+// story submits slice by slice, with a kill or a stop in the middle of each. A slice is always there in advance, so that every
+// worker has something to lose.
 func (r *run) story(ctx context.Context) error {
 	acts := make([]func(context.Context) error, 0, r.cfg.Kills+r.cfg.Stops)
 	for range r.cfg.Kills {
@@ -91,22 +93,39 @@ func (r *run) story(ctx context.Context) error {
 		return r.endless(ctx)
 	}
 	slices := len(acts) + 1
-	for i := range slices {
-		n := r.cfg.Tasks*(i+1)/slices - r.cfg.Tasks*i/slices
-		if err := r.submit(ctx, n); err != nil {
+	upTo := func(i int) int { return r.cfg.Tasks * min(i, slices) / slices }
+	if err := r.submit(ctx, upTo(1)); err != nil {
+		return err
+	}
+	for i, act := range acts {
+		if err := r.submit(ctx, upTo(i+2)-upTo(i+1)); err != nil {
 			return err
 		}
-		if i == len(acts) {
-			break
-		}
-		if err := r.rest(ctx, 300*time.Millisecond, 900*time.Millisecond); err != nil {
+		if err := r.reach(ctx, (upTo(i)+upTo(i+1))/2); err != nil {
 			return err
 		}
-		if err := acts[i](ctx); err != nil {
+		if err := act(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// reach waits until so many tasks are done, as far as the journals tell, and a little longer. It is bounded: workers that are
+// stopped in the middle of a commit may hold up all others.
+func (r *run) reach(ctx context.Context, done int) error {
+	end := time.Now().Add(2 * r.cfg.Dead)
+	for {
+		if err := r.rest(ctx, 50*time.Millisecond, 150*time.Millisecond); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		reached := r.done >= done
+		r.mu.Unlock()
+		if reached || time.Now().After(end) {
+			return nil
+		}
+	}
 }
 
 // endless submits, kills and stops until the time is up.
@@ -119,15 +138,22 @@ func (r *run) endless(ctx context.Context) error {
 		if err := r.rest(ctx, 200*time.Millisecond, 800*time.Millisecond); err != nil {
 			return err
 		}
-		act := r.killOne
-		if r.chance.IntN(5) == 0 {
-			act = r.stopOne
-		}
-		if err := act(ctx); err != nil {
+		if err := r.strike(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// strike kills somebody, or stops somebody.
+func (r *run) strike(ctx context.Context) error {
+	switch {
+	case r.cfg.Calm:
+		return nil
+	case r.chance.IntN(5) == 0:
+		return r.stopOne(ctx)
+	}
+	return r.killOne(ctx)
 }
 
 // rest lets the work go on for a while.
@@ -180,7 +206,7 @@ func (r *run) pick() string {
 		return kindPlain
 	}
 	switch n := r.chance.IntN(2000); {
-	case n < 1:
+	case n < 1 && !r.cfg.Calm:
 		return kindPoison
 	case n < 20:
 		return kindLong
@@ -221,6 +247,7 @@ func (r *run) settle(ctx context.Context) error {
 			return err
 		}
 		if len(page.Items) == 0 {
+			r.show("all work has ended", true)
 			return nil
 		}
 		if time.Now().After(end) {

@@ -21,8 +21,9 @@ const (
 	kindLong    = "crash.long"    // seconds
 	kindParent  = "crash.parent"  // parks until its children have ended
 	kindChild   = "crash.child"
-	kindSignal  = "crash.signal" // parks until it was sent a message
-	kindPoison  = "crash.poison" // kills its process
+	kindSignal  = "crash.signal"  // parks until it was sent a message
+	kindPoison  = "crash.poison"  // kills its process
+	kindEndless = "crash.endless" // until its context ends
 )
 
 // workerArgs are the arguments of a worker process.
@@ -31,6 +32,7 @@ type workerArgs struct {
 	slots   int
 	beat    time.Duration
 	dead    time.Duration
+	grace   time.Duration
 }
 
 func (a workerArgs) list() []string {
@@ -45,6 +47,7 @@ func Work(ctx context.Context, st store.Store, args []string) error {
 	flags.IntVar(&a.slots, "slots", 10, "runs at once")
 	flags.DurationVar(&a.beat, "beat", 0, "beat of the worker")
 	flags.DurationVar(&a.dead, "dead", 0, "dead-after of the worker")
+	flags.DurationVar(&a.grace, "grace", 0, "how long runs may go on when the worker is asked to end")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -54,9 +57,10 @@ func Work(ctx context.Context, st store.Store, args []string) error {
 	}
 	k, err := kernel.New(st, kernel.Config{
 		Slots: map[string]int{kernel.DefaultQueue: a.slots}, Beat: a.beat, DeadAfter: a.dead,
-		Logger:  slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
-		Observe: func(e kernel.Event) { j.observe(e) },
-		Around:  []func(kernel.Handler) kernel.Handler{j.around},
+		ShutdownTimeout: a.grace,
+		Logger:          slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Observe:         func(e kernel.Event) { j.observe(e) },
+		Around:          []func(kernel.Handler) kernel.Handler{j.around},
 	})
 	if err != nil {
 		return err
@@ -107,8 +111,9 @@ var work = map[string]kernel.Handler{
 	kindLong: func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
 		return takes(ctx, time.Second+share(r, 3*time.Second))
 	},
-	kindParent: runParent,
-	kindSignal: runSignal,
+	kindEndless: func(ctx context.Context, _ *kernel.Run) (kernel.Outcome, error) { return takes(ctx, time.Hour) },
+	kindParent:  runParent,
+	kindSignal:  runSignal,
 	kindPoison: func(context.Context, *kernel.Run) (kernel.Outcome, error) {
 		die()
 		return kernel.Outcome{}, errors.New("survived its own kill")
