@@ -7,6 +7,9 @@
 // heap, the table has a partial index. Reads have connections of their own beside the writer. All times come from the
 // Config's clock, never from SQL.
 //
+// One operation that cannot be written fails alone: the transaction is rolled back, and each of those gathered into it is tried
+// by itself. That needs no savepoint around each, and lets them share the rows they read and the counts they add to.
+//
 // Beside the file stands a folder "<file>.workers". In it each worker holds a lock on a file of its own from Join to
 // the end of its process: who can take that lock has the proof that the worker is gone. Processes that Watch have a named
 // pipe there, into which the others write what changed.
@@ -14,7 +17,10 @@
 // # What it leaves to others
 //
 // A process that is stopped in the middle of a commit (SIGSTOP, a debugger) holds the file until it goes on or dies: calls
-// of others wait as long as their contexts let them. Statistics of minutes are kept for ever.
+// of others wait as long as their contexts let them. A beat is a write like any other, so it waits for the writer, too; a
+// writer that always has more to write gives way to other processes every few milliseconds. Statistics of minutes are kept
+// for ever. Where there is neither flock nor a named pipe (Windows), silence alone shows that a worker is dead, and other
+// processes hear of new work with their next beat.
 //
 // # Why this driver
 //
