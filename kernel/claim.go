@@ -131,7 +131,7 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 	a := &k.appetite
 	a.claiming = false
 	if p.suspect {
-		k.suspects.took(len(res.Tasks))
+		k.suspects.took(len(res.Tasks), k.env.Now())
 	} else {
 		asked := 0
 		for _, q := range p.req.Queues {
@@ -144,7 +144,7 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 			a.nextAt = k.env.Now().Add(res.Next)
 		}
 		if err == nil && len(res.Tasks) == 0 && len(k.runs) == 0 {
-			k.suspects.begin(k.env.Now()) // nothing to do, nothing to lose
+			k.suspects.whenIdle(k.env.Now())
 		}
 	}
 	maps.Copy(a.cursors, res.Cursors)

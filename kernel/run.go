@@ -125,6 +125,9 @@ func (k *Kernel) forget(r *Run) {
 	if r.suspect {
 		k.suspects.outlived(k.env.Now())
 	}
+	if len(k.runs) == 0 {
+		k.suspects.whenIdle(k.env.Now())
+	}
 	k.mu.Unlock()
 	k.kick.Notify()
 	k.idle.Notify()

@@ -10,9 +10,20 @@ type suspects struct {
 	since   time.Time
 	allow   int // how many are tried at once: 1, and twice as many after each round that it outlived
 	running int
+	asked   time.Time // when a turn last found none
 }
 
-const mostSuspects = 16
+const (
+	mostSuspects = 16
+	idleTurn     = time.Second // between turns of a worker that has nothing else to do
+)
+
+// whenIdle begins a turn of a worker that has nothing to do, and so nothing to lose.
+func (s *suspects) whenIdle(now time.Time) {
+	if now.Sub(s.asked) >= idleTurn {
+		s.begin(now)
+	}
+}
 
 func (s *suspects) begin(now time.Time) {
 	if !s.turn {
@@ -44,10 +55,10 @@ func (s *suspects) overdue(now time.Time, patience time.Duration, runs int) time
 }
 
 // took notes how many a claim brought; none ends the turn.
-func (s *suspects) took(n int) {
+func (s *suspects) took(n int, now time.Time) {
 	s.running = n
 	if n == 0 {
-		s.turn = false
+		s.turn, s.asked = false, now
 	}
 }
 

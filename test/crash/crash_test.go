@@ -61,8 +61,15 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// process is a worker process; ended is closed when it has, and err tells how.
+type process struct {
+	*os.Process
+	ended chan struct{}
+	err   error
+}
+
 // start starts a worker process.
-func (w *world) start() *exec.Cmd {
+func (w *world) start() *process {
 	w.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -75,11 +82,16 @@ func (w *world) start() *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+	p := &process{Process: cmd.Process, ended: make(chan struct{})}
+	kernel.Real().Go(func() {
+		p.err = cmd.Wait()
+		close(p.ended)
 	})
-	return cmd
+	w.t.Cleanup(func() {
+		_ = p.Kill() // it may have ended
+		<-p.ended
+	})
+	return p
 }
 
 func (w *world) submit(kind string, n int) []kernel.ID {
@@ -127,11 +139,11 @@ func TestSIGTERMGivesLongRunsBack(t *testing.T) {
 	w.running(long[1], 1)
 	short := w.submit("crash.plain", 3)
 	w.running(short[2], 1)
-	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := first.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Wait(); err != nil {
-		t.Errorf("the worker ended with %v, want nil", err)
+	if <-first.ended; first.err != nil {
+		t.Errorf("the worker ended with %v, want nil", first.err)
 	}
 	for _, id := range short {
 		kerneltest.Wait(t, w.k, id, store.Done)
@@ -151,10 +163,10 @@ func TestTheNextProcessFindsTheWorkOfTheOneBefore(t *testing.T) {
 	first := w.start()
 	ids := w.submit("crash.endless", 5)
 	w.running(ids[4], 1)
-	if err := first.Process.Kill(); err != nil {
+	if err := first.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = first.Wait()
+	<-first.ended
 	w.start()
 	for _, id := range ids {
 		if task := w.running(id, 2); task.Crashes != 1 || task.Attempts != 0 {
@@ -171,12 +183,10 @@ func TestPoisonBesideAThousandInnocents(t *testing.T) {
 	fine := w.submit("crash.plain", 1000)
 	deaths := 0
 	for {
-		cmd := w.start()
-		ended := make(chan error, 1)
-		kernel.Real().Go(func() { ended <- cmd.Wait() })
+		p := w.start()
 		waiting, cancel := context.WithCancel(t.Context())
 		kernel.Real().Go(func() {
-			<-ended
+			<-p.ended
 			cancel()
 		})
 		task, err := w.k.Wait(waiting, poison)
