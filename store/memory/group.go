@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -206,6 +207,11 @@ func (d *data) reopen(g *group, t *task) {
 	place(t, &g.living)
 	if g.State != store.GroupClosed {
 		return
+	}
+	// The keeper of the generation before no longer speaks for this one.
+	d.keepers[g.Keeper] = slices.DeleteFunc(d.keepers[g.Keeper], func(o *group) bool { return o == g })
+	if len(d.keepers[g.Keeper]) == 0 {
+		delete(d.keepers, g.Keeper)
 	}
 	g.State, g.ClosedAt, g.expiring = store.GroupOpen, time.Time{}, false
 	g.Generation++

@@ -25,13 +25,9 @@ func TestOpenRefusesWhatItCannotKeepPromisesOn(t *testing.T) {
 			foreign(t, path, "pragma user_version = 999")
 		}, "update this program"},
 		{"a read-only file", func(t *testing.T, path string) {
+			freeze := freezable(t, filepath.Dir(path))
 			_ = mustOpen(t, path).Close()
-			if err := os.Chmod(path, 0o444); err != nil {
-				t.Fatal(err)
-			}
-			if os.Geteuid() == 0 {
-				t.Skip("root may write everything")
-			}
+			freeze(path)
 		}, "writable"},
 		{"another namespace", func(t *testing.T, path string) {
 			s, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, Namespace: "other"})
@@ -68,6 +64,14 @@ func writeFile(t *testing.T, path, text string) {
 func foreign(t *testing.T, path, query string) {
 	t.Helper()
 	if err := sqlite.Foreign(path, query); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forbid takes the right to write away from everybody but root.
+func forbid(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Chmod(path, 0o444); err != nil {
 		t.Fatal(err)
 	}
 }
