@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -35,18 +36,30 @@ func costTests() []test {
 var costKinds = []string{kind, "paused", "limited", "ordered", "scheduled", "terminal", "held"}
 
 func cost(t *testing.T, w *world, fill func(w *world, k *worker, n int)) {
-	n := w.scaled(200_000)
+	n := w.scaled(200_000 / detectorCost)
 	if os.Getenv("OUTLAST_LONG") != "" {
 		n = w.scaled(1_000_000)
 	}
 	k := w.join()
 	empty := measure(w, k)
 	fill(w, k, n)
-	full := measure(w, k)
-	for op, d := range full {
-		if limit := 20*empty[op] + 300*time.Microsecond; d > limit {
-			t.Errorf("%s with %d tasks = %v, want at most %v; in an empty store it takes %v", op, n, d, limit, empty[op])
+	// What the machine does besides, a collection of garbage or another test, may spoil one measurement. A scan of what is
+	// stored spoils them all.
+	slow := map[string]string{}
+	for range 3 {
+		runtime.GC()
+		clear(slow)
+		for op, d := range measure(w, k) {
+			if limit := 20*empty[op] + 300*time.Microsecond; d > limit {
+				slow[op] = fmt.Sprintf("%v, want at most %v; in an empty store it takes %v", d, limit, empty[op])
+			}
 		}
+		if len(slow) == 0 {
+			return
+		}
+	}
+	for op, text := range slow {
+		t.Errorf("%s with %d records = %s", op, n, text)
 	}
 }
 

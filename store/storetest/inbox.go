@@ -16,6 +16,7 @@ func inboxTests() []test {
 		{"messages may come before the task is started", inboxEarly},
 		{"messages outlive the crash of the owner", inboxCrash},
 		{"the ending empties it, and a terminal task takes none", inboxEnded},
+		{"the ending forgets what was not consumed, and only that", inboxForgets},
 		{"an unknown task is not found", inboxUnknown},
 		{"the same id for two tasks is two messages", inboxTwoTasks},
 		{"a refused outcome consumes nothing", inboxFencedOutcome},
@@ -157,4 +158,16 @@ func inboxFencedOutcome(_ *testing.T, w *world) {
 	bad.Epoch++
 	w.refused("Complete", k.try(bad, store.Outcome{Kind: store.OutcomeDone, Consume: []store.ID{m}}).Err, store.ErrFenced)
 	w.sameIDs("Messages", w.messages(task.ID), []store.ID{m})
+}
+
+func inboxForgets(_ *testing.T, w *world) {
+	k := w.join()
+	task := k.start()
+	used, unread := w.send(task.ID, "used"), w.send(task.ID, "unread")
+	k.end(task, store.Outcome{Kind: store.OutcomeFail, Consume: []store.ID{used}})
+	w.ok("Retry", w.st.Retry(w.ctx(), task.ID))
+	for _, id := range []store.ID{used, unread} {
+		w.ok("Send again", w.st.Send(w.ctx(), store.Message{ID: id, Task: task.ID, Name: "n"}))
+	}
+	w.sameIDs("Messages", w.messages(task.ID), []store.ID{unread})
 }

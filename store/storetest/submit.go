@@ -362,4 +362,11 @@ func submitClaimOrder(_ *testing.T, w *world) {
 	w.ok("Submit", err)
 	w.sameIDs("Claimed", ids(res.Claimed), specIDs(specs[:1]))
 	w.in(specs[1].ID, store.Ready)
+	k.done(res.Claimed[0])
+	// The head of the lane is none of these Specs.
+	late := w.spec(lane("chain"), ordered(store.OrderSkip))
+	res, err = k.st.Submit(w.ctx(), store.SubmitRequest{Specs: []store.Spec{late}, Claim: &store.ClaimRequest{Worker: k.id, Nonce: w.id()}})
+	w.ok("Submit", err)
+	w.sameIDs("Claimed", ids(res.Claimed), []store.ID{})
+	w.in(late.ID, store.Ready)
 }

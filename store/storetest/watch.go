@@ -19,6 +19,11 @@ func watchTests() []test {
 		{"follows are counted", watchCounted},
 		{"a request is noticed by the owner", watchAsked},
 		{"what Promote made ready is noticed", watchPromote},
+		{"that it listens is told first", watchStart},
+		{"a slot that becomes free is noticed", watchSlot},
+		{"an order that becomes free is noticed", watchOrder},
+		{"a pause that ends is noticed", watchResume},
+		{"a task due sooner than every other is noticed", watchSooner},
 		{"Watch ends with its context", watchEnds},
 	}
 }
@@ -200,4 +205,58 @@ func watchEnds(t *testing.T, w *world) {
 		t.Fatalf("Watch did not end with its context")
 	}
 	g.Wait()
+}
+
+// listen starts a Watch of a worker and forgets what it has heard so far.
+func (k *worker) listen() *watcher {
+	k.w.t.Helper()
+	v := k.w.watch(k.st, k.id, queue).ready(k.st)
+	v.forget()
+	return v
+}
+
+func watchStart(t *testing.T, w *world) {
+	v := w.watch(w.st, "", queue)
+	v.want(store.NoticeStart, "", store.ID{})
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if got := v.notices[0].Kind; got != store.NoticeStart {
+		t.Errorf("the first notice = %q, want %q", got, store.NoticeStart)
+	}
+}
+
+func watchSlot(_ *testing.T, w *world) {
+	k := w.join()
+	w.limit(store.Limit{Key: "one", Running: 1})
+	w.submit(w.specs(2, limited("one"))...)
+	task := k.take()
+	v := k.listen()
+	k.done(task)
+	v.want(store.NoticeWork, queue, store.ID{})
+}
+
+func watchOrder(_ *testing.T, w *world) {
+	k := w.join()
+	w.chain(2, store.OrderSkip)
+	task := k.take()
+	v := k.listen()
+	k.done(task)
+	v.want(store.NoticeWork, queue, store.ID{})
+}
+
+func watchResume(_ *testing.T, w *world) {
+	k := w.join()
+	w.ok("Pause", w.st.Pause(w.ctx(), store.Scope{Queue: queue}, 0, "test"))
+	w.put()
+	v := k.listen()
+	w.ok("Resume", w.st.Resume(w.ctx(), store.Scope{Queue: queue}))
+	v.want(store.NoticeWork, queue, store.ID{})
+}
+
+func watchSooner(_ *testing.T, w *world) {
+	k := w.join()
+	w.put(w.delay(50))
+	v := k.listen()
+	w.put(w.delay(5))
+	v.want(store.NoticeWork, queue, store.ID{})
 }
