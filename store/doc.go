@@ -107,7 +107,7 @@
 // reason crashed (Owned: it is held, reason crashed, until Free). If it held more, the task is Solo: it is given to a worker that holds nothing, and alone.
 //
 // Recover also takes a task from a living owner once it has run Timing.StuckGrace past DeadlineAt: a failed attempt, error type
-// stuck, due again after Retry.Wait, or failed with reason attempts when none is left. A running task whose worker has no record is as one of a dead worker.
+// stuck, due again after Retry.Wait, or failed with reason attempts when none is left (Owned: held, until Free). A running task whose worker has no record is as one of a dead worker.
 // With Retry.CrashSpends a crash does the same, reason attempts.
 //
 // # Limits

@@ -166,11 +166,16 @@ func (d *data) takeBack(t *task, w *worker, crash bool) {
 func (d *data) spend(t *task, err *store.Error) {
 	t.Attempts++
 	t.Error, t.Charged = err, false
-	if t.Retry.Spent(t.Attempts) {
+	switch {
+	case !t.Retry.Spent(t.Attempts):
+		d.wait(t, t.Retry.Wait(t.Attempts))
+	case t.Owned:
+		t.Reason = store.ReasonAttempts
+		d.event(t, store.EventHeld, t.Reason)
+		d.move(t, store.Held)
+	default:
 		d.end(t, ending{state: store.Failed, reason: store.ReasonAttempts, err: err})
-		return
 	}
-	d.wait(t, t.Retry.Wait(t.Attempts))
 }
 
 // recoverStuck takes tasks from living owners that are long past the deadline of their attempt.

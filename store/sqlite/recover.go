@@ -157,11 +157,16 @@ func (s *step) takeBack(t *task, w *worker, crash bool) {
 func (s *step) spend(t *task, err *store.Error) {
 	t.Attempts++
 	t.Error, t.Charged = err, false
-	if t.Retry.Spent(t.Attempts) {
+	switch {
+	case !t.Retry.Spent(t.Attempts):
+		s.wait(t, t.Retry.Wait(t.Attempts))
+	case t.Owned:
+		t.Reason = store.ReasonAttempts
+		s.event(t, store.EventHeld, t.Reason)
+		s.move(t, store.Held)
+	default:
 		s.end(t, ending{state: store.Failed, reason: store.ReasonAttempts, err: err})
-		return
 	}
-	s.wait(t, t.Retry.Wait(t.Attempts))
 }
 
 // recoverStuck takes tasks from living owners that are long past the deadline of their attempt.

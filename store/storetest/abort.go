@@ -167,8 +167,6 @@ func abortChunks(t *testing.T, w *world) {
 	}
 }
 
-func n64(n int) int64 { return int64(n) }
-
 func abortClaimOthers(t *testing.T, w *world) {
 	k := w.join()
 	g, _ := w.opened(500, store.NewGroup{}, priority(5))

@@ -23,10 +23,8 @@ func commands() map[string]func(c *chaos) {
 // commandNames lists them sorted, and those by which most happens more often.
 func commandNames() []string {
 	names := slices.Sorted(maps.Keys(commands()))
-	for _, often := range []string{"Submit", "Submit", "Claim", "Claim", "Claim", "Complete", "Complete", "Complete", "pass", "pass", "Beat", "Recover", "Promote", "Join", "die", "poison", "settle", "settle", "Retry"} {
-		names = append(names, often)
-	}
-	return names
+	return append(names, "Submit", "Submit", "Claim", "Claim", "Claim", "Complete", "Complete", "Complete", "pass", "pass",
+		"Beat", "Recover", "Promote", "Join", "die", "poison", "settle", "settle", "Retry")
 }
 
 func fleetCommands() map[string]func(c *chaos) {

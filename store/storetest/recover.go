@@ -23,6 +23,7 @@ func recoverTests() []test {
 		{"after 30 days with all workers down one returns and all goes on", recoverLongOutage},
 		{"a task stuck past its deadline is taken from the living", recoverStuck},
 		{"a stuck task without attempts fails", recoverStuckSpent},
+		{"a stuck task that ends itself is held when no attempt is left", recoverStuckOwned},
 		{"a task within the grace is not stuck", recoverNotStuck},
 		{"with CrashSpends a crash is a failed attempt and waits as one", recoverSpends},
 		{"a wrong clock of the caller has no effect", recoverCallersClock},
@@ -277,6 +278,18 @@ func recoverStuckSpent(t *testing.T, w *world) {
 	if got.Attempts != 1 || got.Error == nil || got.Error.Type != store.ReasonStuck {
 		t.Errorf("Get = %d attempts, error %+v, want 1, stuck", got.Attempts, got.Error)
 	}
+}
+
+func recoverStuckOwned(t *testing.T, w *world) {
+	k, by := w.join(), w.join()
+	task := k.start(func(s *store.Spec) { s.Timeout, s.Retry, s.Owned = w.units(5), store.Retry{Max: 1}, true })
+	w.live(5 + 10 + 2)
+	by.recoverAll()
+	if got := w.reason(task.ID, store.Held, store.ReasonAttempts); got.Attempts != 1 {
+		t.Errorf("Get = %d attempts, want 1", got.Attempts)
+	}
+	w.ok("Free", w.st.Free(w.ctx(), task.ID))
+	w.in(task.ID, store.Ready)
 }
 
 func recoverNotStuck(_ *testing.T, w *world) {
