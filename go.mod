@@ -2,7 +2,10 @@ module github.com/outlast-go/outlast
 
 go 1.26.8
 
-require zombiezen.com/go/sqlite v1.4.2
+require (
+	pgregory.net/rapid v1.3.0
+	zombiezen.com/go/sqlite v1.4.2
+)
 
 require (
 	github.com/dustin/go-humanize v1.1.0 // indirect
@@ -15,5 +18,4 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 	modernc.org/sqlite v1.61.0 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
 )
