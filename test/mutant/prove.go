@@ -15,18 +15,17 @@ import (
 type Suite struct {
 	Name string
 	Args []string // of the go command, after -overlay
-	// Where finds in the suite's output what found the bug.
-	Where *regexp.Regexp
+	// Where finds in the suite's output what found the bug; empty: it does not say.
+	Where func(out string) string
 }
 
 // Suites are the layers, in the order in which they are asked: first what is quick, then what is thorough.
 func Suites() []Suite {
-	seed, failed := regexp.MustCompile(`(?m)^replay: .*-(seed \d+)$`), regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 	test := func(name, folder string) Suite {
-		return Suite{name, []string{"test", "-overlay", "", "-failfast", "-timeout", "5m", folder}, failed}
+		return Suite{name, []string{"test", "-overlay", "", "-failfast", "-timeout", "5m", folder}, failedCase}
 	}
 	sim := func(seeds string) Suite {
-		return Suite{"sim", []string{"run", "-overlay", "", "./test/sim/cmd", "-seeds", seeds}, seed}
+		return Suite{"sim", []string{"run", "-overlay", "", "./test/sim/cmd", "-seeds", seeds}, firstSeed}
 	}
 	return []Suite{sim("300"), test("kernel", "./kernel"), test("storetest", "./store/memory"), sim("4000")}
 }
@@ -65,7 +64,7 @@ func Prove(ctx context.Context, root string, m *Mutant, all bool) ([]Finding, er
 			return found, fmt.Errorf("mutant %s: %s: %w", m.Name, s.Name, err)
 		}
 		f := Finding{Suite: s.Name, Where: "?"}
-		if where := innermost(s.Where.FindAllStringSubmatch(out, -1)); where != "" {
+		if where := s.Where(out); where != "" {
 			f.Where = where
 		} else if i := strings.Index(out, "panic: "); i >= 0 {
 			f.Where, _, _ = strings.Cut(out[i:], "\n")
@@ -77,10 +76,23 @@ func Prove(ctx context.Context, root string, m *Mutant, all bool) ([]Finding, er
 	return found, nil
 }
 
-// innermost returns the longest name that was matched: that of the case itself, and not of what it is part of.
-func innermost(matches [][]string) string {
+var (
+	replayLine = regexp.MustCompile(`(?m)^replay: .*-(seed \d+)$`)
+	failLine   = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+)
+
+// firstSeed returns the first seed that a simulation tells to replay.
+func firstSeed(out string) string {
+	if m := replayLine.FindStringSubmatch(out); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// failedCase returns the longest name that failed: that of the case itself, and not of what it is part of.
+func failedCase(out string) string {
 	longest := ""
-	for _, m := range matches {
+	for _, m := range failLine.FindAllStringSubmatch(out, -1) {
 		if len(m[1]) > len(longest) {
 			longest = m[1]
 		}
