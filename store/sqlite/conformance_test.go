@@ -19,6 +19,7 @@ func engine() storetest.Engine {
 		Name:    "sqlite",
 		Unit:    time.Second,
 		Virtual: true,
+		Quick:   quick,
 		New: func(t testing.TB, timing store.Timing) storetest.World {
 			w := &world{t: t, path: filepath.Join(t.TempDir(), "test.db"), timing: timing}
 			w.now = time.Date(2024, 2, 29, 23, 59, 30, 0, time.UTC)
