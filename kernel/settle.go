@@ -46,6 +46,18 @@ func (k *Kernel) settle(r *Run, out Outcome) {
 	k.observe(event)
 }
 
+// Completion prepares the outcome of this run for a transaction of the user's on the store: staged there, it counts once the
+// transaction is committed, together with the user's own writes, and not at all if it is rolled back. ErrFenced from the
+// staging says that the task belongs to another by now: roll back. After the commit the handler returns; whatever it returns
+// then, the staged outcome is the one that counts. The zero Outcome is done.
+func (r *Run) Completion(out Outcome) (Completion, error) {
+	if out.Kind == "" {
+		out.Kind = store.OutcomeDone
+	}
+	out, err := r.k.check(r, out)
+	return Completion{Fence: r.fence, Outcome: out}, err
+}
+
 // check refuses what can never be stored, and seals the rest.
 func (k *Kernel) check(r *Run, out Outcome) (Outcome, error) {
 	if err := k.fits("result", r.task.Kind, len(out.Result)); err != nil {

@@ -122,6 +122,10 @@ func (k *Kernel) flushSubmits(items []submission) []submitted {
 	return answers
 }
 
+// Prepare makes a Spec what Submit would store: with an id, the defaults, checked and sealed. It is for a transaction of the
+// user's on the store, which submits it together with the user's own writes.
+func (k *Kernel) Prepare(s Spec) (Spec, error) { return k.prepare(s) }
+
 // prepare fills in the defaults, checks and seals a Spec. Nothing that fails here has reached the store.
 func (k *Kernel) prepare(s Spec) (Spec, error) {
 	if s.ID.IsZero() {

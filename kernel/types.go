@@ -20,6 +20,8 @@ type (
 	Submitted = store.Submitted
 	// Outcome is how a run ended. The zero Outcome with no error is done.
 	Outcome = store.Outcome
+	// Completion is an outcome under its fence, for a transaction of the user's.
+	Completion = store.Completion
 	// Retry is the policy by which a task is tried again.
 	Retry = store.Retry
 	// Unique keeps a second task of the same kind and key out.

@@ -1,0 +1,35 @@
+package job
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/outlast-go/outlast/kernel"
+)
+
+// Tx is a transaction on the store in which a run can end: that of store/sqlite is one.
+type Tx interface {
+	Stage(c kernel.Completion) error
+}
+
+// EndIn ends the run inside a transaction of the user's: the result, what Then has started and the user's own writes become
+// durable together, or not at all. After an error roll back: kernel.ErrFenced says that the job belongs to another process by now.
+// After the commit the function returns the same result; an error that it returns then no longer counts. Outside a run it is
+// ErrNoRun.
+func EndIn[Out any](ctx context.Context, tx Tx, result Out) error {
+	r := From(ctx)
+	if r == nil {
+		return ErrNoRun
+	}
+	encoded, err := encode(result)
+	if err != nil {
+		return fmt.Errorf("the result %w", err)
+	}
+	out := kernel.Done(encoded)
+	out.Follow = r.end()
+	c, err := r.run.Completion(out)
+	if err != nil {
+		return err
+	}
+	return tx.Stage(c)
+}
