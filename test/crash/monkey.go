@@ -133,6 +133,9 @@ func (r *run) show(event string, ending bool) {
 		s.add(p)
 	}
 	r.mu.Lock()
+	if r.over {
+		s.Done = max(s.Done, s.Submitted) // who is killed right after an outcome does not write it down
+	}
 	r.done = s.Done
 	r.mu.Unlock()
 	r.cfg.Watch(s)

@@ -56,6 +56,7 @@ type run struct {
 	done   int // endings in the journals
 	event  string
 	ending bool
+	over   bool        // the store says that everything has ended
 	signal []kernel.ID // wait for a message
 }
 
@@ -247,6 +248,9 @@ func (r *run) settle(ctx context.Context) error {
 			return err
 		}
 		if len(page.Items) == 0 {
+			r.mu.Lock()
+			r.over = true
+			r.mu.Unlock()
 			r.show("all work has ended", true)
 			return nil
 		}
