@@ -20,11 +20,11 @@ build: ## compile everything; the command goes to bin/outlast
 demo: ## kill workers under load and watch nothing get lost
 	$(GO) run ./cmd/outlast demo
 
-test: ## vet and all tests; what a change must pass
+test: setup ## vet and all tests on real servers; what a change must pass
 	$(GO) vet ./...
 	$(GO) test -timeout 15m ./...
 
-race: ## all tests under the race detector (needs a C compiler)
+race: setup ## all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
 
 lint: ## golangci-lint, pinned in tools/go.mod; the first run builds it
@@ -45,6 +45,6 @@ prove: ## plant one bug at a time and show that the suites find each
 bench: ## (not there yet) measurements side by side with other libraries
 	@echo "make bench: not there yet: it comes once there are stores to compare with those of others" >&2; exit 1
 
-setup: ## check the Go version and fetch what the tests need
-	$(GO) version
-	$(GO) mod download
+setup: ## fetch what the tests need: modules, and PostgreSQL, pgbouncer and Redis to start private servers from
+	@$(GO) mod download
+	@test/servers/install.sh
