@@ -1,0 +1,57 @@
+package redis
+
+import (
+	"context"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// OpenClock opens a store on a clock of a test's own.
+func OpenClock(ctx context.Context, url string, cfg Config, clock func() time.Time) (*Store, error) {
+	a, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, a, cfg, clock)
+}
+
+// Corrupt makes the record of a task unreadable, as a foreign hand would.
+func (s *Store) Corrupt(ctx context.Context, id store.ID) error {
+	return s.client.Do(ctx, s.client.B().Set().Key(s.prefix+keyTask+rawID(id)).Value("\xff").Build()).Error()
+}
+
+// SessionID is the connection that bears witness for a worker; 0: none does.
+func (s *Store) SessionID(ctx context.Context, worker string) (int64, error) {
+	raw, err := s.client.Do(ctx, s.client.B().Get().Key(s.prefix+keyWorker+worker).Build()).ToString()
+	if err != nil {
+		return 0, err
+	}
+	r, err := unpack(raw)
+	return r.int("cid"), err
+}
+
+// OwnSession is the connection that bears witness for the workers of this handle; 0: none does.
+func (s *Store) OwnSession() int64 {
+	if up := s.session.now(); up != nil {
+		return up.cid
+	}
+	return 0
+}
+
+// Connected reports whether the server has a connection.
+func (s *Store) Connected(ctx context.Context, id int64) (bool, error) {
+	here, err := connected(ctx, s.client, []int64{id})
+	return here[id], err
+}
+
+// Do runs a command.
+func (s *Store) Do(ctx context.Context, command ...string) error {
+	return s.client.Do(ctx, s.client.B().Arbitrary(command...).Build()).Error()
+}
+
+// Clean removes all keys of the namespace.
+func (s *Store) Clean(ctx context.Context) error {
+	const script = `local cursor = '0' repeat local r = redis.call('SCAN', cursor, 'MATCH', ARGV[1], 'COUNT', 1000) cursor = r[1] for i = 1, #r[2] do redis.call('UNLINK', r[2][i]) end until cursor == '0' return 1`
+	return s.client.Do(ctx, s.client.B().Eval().Script(script).Numkeys(0).Arg(s.prefix+"*").Build()).Error()
+}

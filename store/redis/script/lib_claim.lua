@@ -1,0 +1,146 @@
+-- The whole of a claim, as Claim and Complete make it.
+local function weight(L)
+	local w = call('HGET', P .. 'weights', L.queue .. '\0' .. L.key)
+	return tonumber(w or 1)
+end
+
+-- take_turn takes up to n tasks of a lane.
+local function take_turn(pick, L, n)
+	local taken = 0
+	while taken < n and not L.gone and pick.ends > 0 and not blocked(L) do
+		local t = task(head_id(L))
+		if fit(pick, t, L) then
+			pick.ids[#pick.ids + 1] = claim_one(t, pick.claim)
+			taken = taken + 1
+		end
+	end
+	return taken
+end
+
+-- take_queue takes up to n tasks of a queue, lane by lane in turn.
+local function take_queue(pick, q)
+	local kinds, cursor, n = pick.claim.kinds, q.cursor or '', q.slots
+	reage(q.queue)
+	waken(q.queue, kinds)
+	while n > 0 do
+		local L = best(q.queue, kinds, cursor)
+		if not L then return end
+		local taken = take_turn(pick, L, min(n, weight(L)))
+		if taken > 0 then
+			cursor = L.name
+			pick.cursors[q.queue] = cursor
+		end
+		n = n - taken
+		if pick.ends <= 0 then
+			pick.more = true
+			return
+		end
+	end
+	pick.more = pick.more or best(q.queue, kinds, cursor) ~= nil
+end
+
+-- take_suspects takes suspects alone. A solo one comes without company, and only to a worker that holds nothing.
+local function take_suspects(pick)
+	local free, n = held_count(pick.claim.worker) == 0, pick.claim.suspects
+	for _, q in ipairs(pick.claim.queues) do
+		for _, kind in ipairs(pick.claim.kinds) do
+			for _, name in ipairs(call('ZRANGE', kind_key('suspects', q.queue, kind), 0, 999)) do
+				local L = lane_of(q.queue, name)
+				while L and n > 0 and not L.gone and pick.ends > 0 and not blocked(L) do
+					local t = task(head_id(L))
+					if t.solo and (not free or #pick.ids > 0) then break end -- its turn comes when nothing else is held
+					if fit(pick, t, L) then
+						pick.ids[#pick.ids + 1] = claim_one(t, pick.claim)
+						n = n - 1
+						if t.solo then return end
+					end
+				end
+			end
+		end
+	end
+end
+
+-- sooner returns the earlier of two times, of which either may be missing.
+local function sooner(a, b)
+	if not a or b and b < a then return b end
+	return a
+end
+
+-- rate_opens tells when the first rate opens of the lanes that a claim serves. The few lanes of a small queue are looked at
+-- one by one; of others it is known once a claim has met them shut.
+local FEW = 32
+
+local function rate_opens(queue, kinds)
+	local at
+	for _, kind in ipairs(kinds) do
+		local names = call('ZRANGEBYLEX', P .. 'names:' .. queue, '[' .. kind .. '\0', '(' .. kind .. '\1', 'LIMIT', 0, FEW + 1)
+		if #names <= FEW then
+			for _, name in ipairs(names) do
+				local L = lane_of(queue, name)
+				local opens_at = L and L.limit ~= '' and opens(L.limit, L.charged)
+				if opens_at and opens_at < NEVER then at = sooner(at, opens_at) end
+			end
+		else
+			local first = call('ZRANGEBYSCORE', kind_key('wait', queue, kind), '(' .. str(now), '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+			at = sooner(at, tonumber(first[2]))
+		end
+	end
+	return at
+end
+
+-- next_due tells when the next scheduled or parked task is due; nil: none is.
+local function next_due() return tonumber(call('ZRANGE', P .. 'due', 0, 0, 'WITHSCORES')[2]) end
+
+-- next_claim tells when it is worth to claim again.
+local function next_claim(claim)
+	local at = next_due()
+	for _, q in ipairs(claim.queues) do at = sooner(at, rate_opens(q.queue, claim.kinds)) end
+	local pause = call('ZRANGEBYSCORE', P .. 'pauseends', '(' .. str(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+	at = sooner(at, tonumber(pause[2]))
+	return at and at - now
+end
+
+-- repeated answers a claim whose answer was lost: what still runs under its nonce.
+local function repeated(claim)
+	local ids = {}
+	for _, id in ipairs(call('ZRANGE', P .. 'held:' .. claim.worker, 0, -1)) do
+		local t = task(id)
+		if t and t.nonce == claim.nonce then ids[#ids + 1] = id end
+	end
+	return ids
+end
+
+-- given is tasks as a claimer gets them: what changes, what was submitted.
+local function given(ids)
+	local list = {}
+	for i, id in ipairs(ids) do
+		local t = tasks[id]
+		local hist, nhist = t.hist, t.nhist
+		t.hist, t.nhist, t.id = nil, nil, nil
+		list[i] = { id, pack(t), call('GET', P .. 'c:' .. id) }
+		t.hist, t.nhist, t.id = hist, nhist, id
+	end
+	return list
+end
+
+local function dead(worker) return bad('dead', 'worker ' .. worker) end
+
+-- alive returns the record of a worker that may beat and claim, or nil.
+local function alive(id)
+	local w = read_map(P .. 'w:' .. id)
+	if w and not w.dead then return w end
+	return nil
+end
+
+local function run_claim(claim)
+	if not alive(claim.worker) then return dead(claim.worker) end
+	if claim.again then return { tasks = given(repeated(claim)), again = true } end
+	local pick = { claim = claim, ids = {}, cursors = {}, ends = CHUNK }
+	local more = promote_due(CHUNK) == CHUNK
+	if claim.suspects then
+		take_suspects(pick)
+	else
+		for _, q in ipairs(claim.queues) do take_queue(pick, q) end
+	end
+	return { tasks = given(pick.ids), cursors = pick.cursors, again = (pick.more or more) and true or nil, next = next_claim(claim) }
+end
