@@ -28,13 +28,18 @@ func (s *Store) Join(ctx context.Context, req store.JoinRequest) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return s.do(ctx, "join", func(o *object) {
+	s.session.vouch(req.ID, 1)
+	err = s.do(ctx, "join", func(o *object) {
 		o.key("worker").str(req.ID)
 		o.key("beat").float(float64(req.Beat) / 1000)
 		o.key("deadafter").float(float64(req.DeadAfter) / 1000)
 		o.key("info").str(string(info))
 		up.named(o)
 	})
+	if store.Answered(err) {
+		s.session.vouch(req.ID, -1)
+	}
+	return err
 }
 
 // Beat keeps a worker alive.
@@ -52,7 +57,10 @@ func (s *Store) Beat(ctx context.Context, req store.BeatRequest) (store.BeatResu
 			p.str(q)
 		}
 		packKinds(o, req.Kinds)
-		s.session.now().named(o)
+		if own := s.session.vouches(req.Worker); own {
+			o.bool("own", own)
+			s.session.now().named(o)
+		}
 		o.key("corrupt").str(corruptError)
 	})
 	if err != nil {
@@ -70,6 +78,7 @@ func (s *Store) Beat(ctx context.Context, req store.BeatRequest) (store.BeatResu
 
 // Leave marks a worker as left and puts its tasks back.
 func (s *Store) Leave(ctx context.Context, worker string) (bool, error) {
+	defer s.session.vouch(worker, -1)
 	r, err := s.run(ctx, "leave", func(o *object) {
 		o.key("worker").str(worker)
 		o.key("evidence").bool(s.evidence != store.EvidenceNone)

@@ -22,7 +22,7 @@ func (s *Store) Recover(ctx context.Context, req store.RecoverRequest) (store.Re
 	}
 	var conn doer = s.client
 	var saw seen
-	if up := s.session.now(); up != nil && up.cid != 0 {
+	if up := s.session.soon(ctx); up != nil && up.cid != 0 {
 		if found, err := s.look(ctx, up); err == nil {
 			found.here[req.Worker] = up.cid // this very step shows it
 			conn, saw = up.conn, found

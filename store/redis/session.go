@@ -42,6 +42,7 @@ type session struct {
 	channels map[string]int // listened to, and by how many
 	watchers map[*watcher]struct{}
 	follows  map[store.ID]int
+	joined   map[string]int // workers of this handle; a second Join of one is refused, and must not take the first away
 }
 
 // line is a session that stands.
@@ -55,7 +56,7 @@ func newSession(s *Store) *session {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &session{
 		s: s, ctx: ctx, cancel: cancel, changed: make(chan struct{}), channels: map[string]int{},
-		watchers: map[*watcher]struct{}{}, follows: map[store.ID]int{},
+		watchers: map[*watcher]struct{}{}, follows: map[store.ID]int{}, joined: map[string]int{},
 	}
 }
 
@@ -84,6 +85,20 @@ func (n *session) open(ctx context.Context) (*line, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// soon returns the session, which it opens if need be; nil if it does not stand in a while.
+func (n *session) soon(ctx context.Context) *line {
+	if n.s.evidence == store.EvidenceNone {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout/4)
+	defer cancel()
+	up, err := n.open(ctx)
+	if err != nil {
+		return nil
+	}
+	return up
 }
 
 // now returns the session if it stands, and nil if it does not.
@@ -190,6 +205,22 @@ func (n *session) greet(conn rueidis.DedicatedClient) error {
 	return nil
 }
 
+// vouch notes that a worker has joined on this handle (1), or has not after all (-1).
+func (n *session) vouch(worker string, by int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.joined[worker] += by; n.joined[worker] <= 0 {
+		delete(n.joined, worker)
+	}
+}
+
+// vouches reports whether a worker has joined on this handle: only then the session shows that it lives.
+func (n *session) vouches(worker string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.joined[worker] > 0
+}
+
 // named writes the session into a request, if it stands and can be seen.
 func (up *line) named(o *object) {
 	if up != nil && up.cid != 0 {
@@ -209,7 +240,7 @@ func connected(ctx context.Context, c doer, ids []int64) (map[int64]bool, error)
 		return nil, fmt.Errorf("list connections: %w", err)
 	}
 	here := map[int64]bool{}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.TrimPrefix(text, "txt:")) { // a verbatim string says first what it is
 		first, _, _ := strings.Cut(strings.TrimPrefix(line, "id="), " ")
 		if id, err := strconv.ParseInt(first, 10, 64); err == nil {
 			here[id] = true

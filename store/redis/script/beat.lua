@@ -1,12 +1,15 @@
 #!lua flags=allow-oom
 -- libs: core pick claim promote fleet flush
 -- Beat keeps a worker alive, and answers what it should know.
--- takes {worker, load, queues, kinds (sorted), cid, run}, returns {work, ripe, ticks, suspects, asked, every, session} or {err}
+-- takes {worker, load, queues, kinds (sorted), own, cid, run (the session, if the worker is the caller's own)}, returns {work, ripe, ticks, suspects, asked, every, session} or {err}
 -- keeps: a session that is new is only as old as the beat that names it.
 local w = read_worker(req.worker)
 if not w or w.dead then return pack(dead(req.worker)) end
-w.at, w.load, w.gone, w.session = now, req.load, nil, req.cid and true
-if req.cid ~= w.cid or req.run ~= w.run then w.cid, w.run, w.since = req.cid, req.run, req.cid and now end
+w.at, w.load, w.gone = now, req.load, nil
+if req.own then
+	w.session = req.cid and true
+	if req.cid ~= w.cid or req.run ~= w.run then w.cid, w.run, w.since = req.cid, req.run, req.cid and now end
+end
 write_worker(w)
 call('ZADD', P .. 'beats', str(now), w.id)
 

@@ -10,18 +10,16 @@ local function take_turn(pick, L, n)
 	while taken < n and not L.gone and pick.ends > 0 and not blocked(L) do
 		local t = task(head_id(L))
 		if fit(pick, t, L) then
-			pick.ids[#pick.ids + 1] = claim_one(t, pick.claim)
+			pick.tasks[#pick.tasks + 1] = claim_one(t, pick.claim)
 			taken = taken + 1
 		end
 	end
 	return taken
 end
 
--- take_queue takes up to n tasks of a queue, lane by lane in turn.
-local function take_queue(pick, q)
+-- take_turns takes up to n tasks of a queue, lane by lane in turn.
+local function take_turns(pick, q)
 	local kinds, cursor, n = pick.claim.kinds, q.cursor or '', q.slots
-	reage(q.queue)
-	waken(q.queue, kinds)
 	while n > 0 do
 		local L = best(q.queue, kinds, cursor)
 		if not L then return end
@@ -39,24 +37,34 @@ local function take_queue(pick, q)
 	pick.more = pick.more or best(q.queue, kinds, cursor) ~= nil
 end
 
+local function take_queue(pick, q)
+	reage(q.queue)
+	waken(q.queue, pick.claim.kinds)
+	deferred = {}
+	take_turns(pick, q)
+	undefer()
+end
+
 -- take_suspects takes suspects alone. A solo one comes without company, and only to a worker that holds nothing.
 local function take_suspects(pick)
 	local free, n = held_count(pick.claim.worker) == 0, pick.claim.suspects
 	for _, q in ipairs(pick.claim.queues) do
+		deferred = {}
 		for _, kind in ipairs(pick.claim.kinds) do
 			for _, name in ipairs(call('ZRANGE', kind_key('suspects', q.queue, kind), 0, 999)) do
 				local L = lane_of(q.queue, name)
 				while L and n > 0 and not L.gone and pick.ends > 0 and not blocked(L) do
 					local t = task(head_id(L))
-					if t.solo and (not free or #pick.ids > 0) then break end -- its turn comes when nothing else is held
+					if t.solo and (not free or #pick.tasks > 0) then break end -- its turn comes when nothing else is held
 					if fit(pick, t, L) then
-						pick.ids[#pick.ids + 1] = claim_one(t, pick.claim)
+						pick.tasks[#pick.tasks + 1] = claim_one(t, pick.claim)
 						n = n - 1
-						if t.solo then return end
+						if t.solo then return undefer() end
 					end
 				end
 			end
 		end
+		undefer()
 	end
 end
 
@@ -102,23 +110,10 @@ end
 
 -- repeated answers a claim whose answer was lost: what still runs under its nonce.
 local function repeated(claim)
-	local ids = {}
+	local list = {}
 	for _, id in ipairs(call('ZRANGE', P .. 'held:' .. claim.worker, 0, -1)) do
 		local t = task(id)
-		if t and t.nonce == claim.nonce then ids[#ids + 1] = id end
-	end
-	return ids
-end
-
--- given is tasks as a claimer gets them: what changes, what was submitted.
-local function given(ids)
-	local list = {}
-	for i, id in ipairs(ids) do
-		local t = tasks[id]
-		local hist, nhist = t.hist, t.nhist
-		t.hist, t.nhist, t.id = nil, nil, nil
-		list[i] = { id, pack(t), call('GET', P .. 'c:' .. id) }
-		t.hist, t.nhist, t.id = hist, nhist, id
+		if t and t.nonce == claim.nonce then list[#list + 1] = given(t) end
 	end
 	return list
 end
@@ -134,13 +129,13 @@ end
 
 local function run_claim(claim)
 	if not alive(claim.worker) then return dead(claim.worker) end
-	if claim.again then return { tasks = given(repeated(claim)), again = true } end
-	local pick = { claim = claim, ids = {}, cursors = {}, ends = CHUNK }
+	if claim.again then return { tasks = repeated(claim), again = true } end
+	local pick = { claim = claim, tasks = {}, cursors = {}, ends = CHUNK }
 	local more = promote_due(CHUNK) == CHUNK
 	if claim.suspects then
 		take_suspects(pick)
 	else
 		for _, q in ipairs(claim.queues) do take_queue(pick, q) end
 	end
-	return { tasks = given(pick.ids), cursors = pick.cursors, again = (pick.more or more) and true or nil, next = next_claim(claim) }
+	return { tasks = pick.tasks, cursors = pick.cursors, again = (pick.more or more) and true or nil, next = next_claim(claim) }
 end

@@ -4,6 +4,7 @@
 -- aged), where a claim finds it in turn; or, once a claim has met it shut, among those that wait, where it costs nothing until
 -- what shut it changes; or, with suspects in it, apart.
 local lanes, dirty_lanes, tops = {}, {}, {}
+local deferred -- while a claim goes through a queue: the lanes that have come to be meanwhile, which it does not look at
 local limits, dirty_limits = {}, {}
 
 local function lane_name(t, suspect)
@@ -61,6 +62,7 @@ end
 -- settle places a lane where its head ranks it.
 local function settle_lane(L)
 	dirty_lanes[L.queue .. '\0' .. L.name] = L
+	if L.deferred then return end
 	if L.suspect then
 		if L.place ~= 'suspect' then
 			L.place = 'suspect'
@@ -122,6 +124,10 @@ local function enqueue(t)
 		lanes[t.queue .. '\0' .. name] = L
 		call('ZADD', ready_key(L), 0, m)
 		call('ZADD', P .. 'names:' .. t.queue, 0, name)
+		if deferred then
+			L.deferred = true
+			deferred[#deferred + 1] = L
+		end
 		lead(L, m, t)
 		notice_work(t.queue)
 		return
@@ -131,6 +137,16 @@ local function enqueue(t)
 	call('ZADD', ready_key(L), 0, m)
 	if call('ZRANGE', ready_key(L), 0, 0)[1] == m then lead(L, m, t) end
 	if not open then notice_work(t.queue) end
+end
+
+-- undefer places the lanes that have come to be while a claim went through a queue.
+local function undefer()
+	local list = deferred
+	deferred = nil
+	for _, L in ipairs(list) do
+		L.deferred = nil
+		if not L.gone then settle_lane(L) end
+	end
 end
 
 -- unready takes an entry out of a lane.

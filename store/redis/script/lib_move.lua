@@ -52,7 +52,8 @@ end
 
 -- make_ready makes a task ready that waits no longer for anything.
 local function make_ready(t)
-	t.due = now
+	exit(t) -- first: where it stands in a lane depends on when it was due
+	t.state, t.due = 'nowhere', now
 	move(t, 'ready')
 end
 

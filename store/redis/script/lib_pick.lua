@@ -21,6 +21,7 @@ end
 local function expire(t)
 	call('ZREM', P .. 'startby', t.id)
 	t.startby = nil
+	change(t)
 	ask(t, 'expired')
 end
 
@@ -107,6 +108,15 @@ local function company(worker)
 	end
 end
 
+-- given is a task as a claimer gets it: what changes, without the history, and what was submitted.
+local function given(t)
+	local id, hist, nhist = t.id, t.hist, t.nhist
+	t.id, t.hist, t.nhist = nil, nil, nil
+	local hot = pack(t)
+	t.id, t.hist, t.nhist = id, hist, nhist
+	return { id, hot, call('GET', P .. 'c:' .. id) }
+end
+
 -- claim_one makes a task run under a new fence.
 local function claim_one(t, claim)
 	stat(t, 'claimed')
@@ -126,7 +136,7 @@ local function claim_one(t, claim)
 	t.state = 'nowhere'
 	move(t, 'running')
 	event(t, 'claimed')
-	return t.id
+	return given(t)
 end
 
 -- fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time.

@@ -16,22 +16,21 @@ local function claim_submitted(claim)
 		return
 	end
 	if claim.again then
-		res.tasks = given(repeated(claim))
+		res.tasks = repeated(claim)
 		return
 	end
-	local ids = {}
+	res.tasks = {}
 	for i, s in ipairs(req.specs) do
 		local t = task(s[1])
 		if not res.specs[i].err and t and t.state == 'ready' and not t.suspect then
 			local L = lane_of(t.queue, lane_name(t, false))
 			local line = L.ordered and call('ZRANGE', P .. 'line:' .. line_name(t), 0, 0)[1]
 			if not blocked(L) and (not line or line == t.id) then
-				ids[#ids + 1] = claim_one(t, claim)
+				res.tasks[#res.tasks + 1] = claim_one(t, claim)
 				res.specs[i].state = 'running'
 			end
 		end
 	end
-	res.tasks = given(ids)
 end
 
 if req.claim then claim_submitted(req.claim) end
