@@ -52,6 +52,18 @@ func (s *Store) Do(ctx context.Context, command ...string) error {
 
 // Clean removes all keys of the namespace.
 func (s *Store) Clean(ctx context.Context) error {
-	const script = `local cursor = '0' repeat local r = redis.call('SCAN', cursor, 'MATCH', ARGV[1], 'COUNT', 1000) cursor = r[1] for i = 1, #r[2] do redis.call('UNLINK', r[2][i]) end until cursor == '0' return 1`
-	return s.client.Do(ctx, s.client.B().Eval().Script(script).Numkeys(0).Arg(s.prefix+"*").Build()).Error()
+	for cursor := uint64(0); ; {
+		found, err := s.client.Do(ctx, s.client.B().Scan().Cursor(cursor).Match(s.prefix+"*").Count(2000).Build()).AsScanEntry()
+		if err != nil {
+			return err
+		}
+		if len(found.Elements) > 0 {
+			if err := s.client.Do(ctx, s.client.B().Unlink().Key(found.Elements...).Build()).Error(); err != nil {
+				return err
+			}
+		}
+		if cursor = found.Cursor; cursor == 0 {
+			return nil
+		}
+	}
 }

@@ -2,5 +2,5 @@
 
 package redis_test
 
-// quick divides the big cases.
-const quick = 1
+// quick divides the big cases: one script at a time fills a store.
+const quick = 4

@@ -20,7 +20,7 @@ if last > now or now - last > gap then call('HSET', P .. 'state', 'since', str(n
 call('HSET', P .. 'state', 'last', str(now))
 
 local res = { every = every(w), session = w.session, ripe = due_now() or nil, asked = {} }
-local tick = tonumber(call('ZRANGE', P .. 'ticks', 0, 0, 'WITHSCORES')[2])
+local tick = tonumber(call('ZRANGE', P .. 'ticks', '0', '0', 'WITHSCORES')[2])
 res.ticks = tick and tick <= now or nil
 
 local function suspects(queue)

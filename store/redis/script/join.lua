@@ -8,7 +8,7 @@ write_worker({
 	id = req.worker, beat = req.beat, deadafter = req.deadafter, info = req.info, joined = now, at = now,
 	cid = req.cid, run = req.run, since = req.cid and now, session = req.cid and true,
 })
-call('ZADD', P .. 'workers', 0, req.worker)
+call('ZADD', P .. 'workers', '0', req.worker)
 call('ZADD', P .. 'alive', str(req.deadafter), req.worker)
 call('ZADD', P .. 'beats', str(now), req.worker)
 return pack({})

@@ -28,7 +28,7 @@ local NEVER = 9007199254740991 -- later than any time
 local SUSPICION, CRASH_BUDGET, HISTORY = 2, 20, 20
 
 -- str writes a whole number so that nothing is rounded or put into an exponent.
-local function str(n) return fmt('%.0f', n) end
+local function str(n) return fmt('%d', n) end
 
 -- be8 writes a whole number as eight bytes that sort as the number does.
 local function be8(n)

@@ -97,7 +97,7 @@ local function rate_opens(queue, kinds)
 end
 
 -- next_due tells when the next scheduled or parked task is due; nil: none is.
-local function next_due() return tonumber(call('ZRANGE', P .. 'due', 0, 0, 'WITHSCORES')[2]) end
+local function next_due() return tonumber(call('ZRANGE', P .. 'due', '0', '0', 'WITHSCORES')[2]) end
 
 -- next_claim tells when it is worth to claim again.
 local function next_claim(claim)

@@ -90,7 +90,7 @@ local function finish(t, state, reason, result, err)
 	if err then t.err = err end
 	forget_inbox(t)
 	stat(t, state)
-	if state == 'failed' then call('ZADD', P .. 'failed', 0, t.id) end
+	if state == 'failed' then call('ZADD', P .. 'failed', '0', t.id) end
 	if t.key and (state == 'failed' or not t.keyfor) then drop_key(t) end
 	leave_line(t)
 	local onend = t.next and cold(t.id).onend

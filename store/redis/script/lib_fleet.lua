@@ -14,7 +14,7 @@ end
 
 -- shortest returns the shortest dead-after of the living, and how many they are.
 local function shortest()
-	local first = call('ZRANGE', P .. 'alive', 0, 0, 'WITHSCORES')
+	local first = call('ZRANGE', P .. 'alive', '0', '0', 'WITHSCORES')
 	return tonumber(first[2] or NEVER), call('ZCARD', P .. 'alive')
 end
 
@@ -31,7 +31,7 @@ local function die(w, how)
 	w.heldat = call('ZCARD', P .. 'held:' .. w.id)
 	call('ZREM', P .. 'alive', w.id)
 	call('ZREM', P .. 'beats', w.id)
-	call('ZADD', P .. 'dead', 0, w.id)
+	call('ZADD', P .. 'dead', '0', w.id)
 	write_worker(w)
 end
 

@@ -137,7 +137,7 @@ local function create_group(n)
 	}
 	groups[n.id] = g
 	call('SET', P .. 'gc:' .. n.id, n.item)
-	call('ZADD', P .. 'groups', 0, n.id)
+	call('ZADD', P .. 'groups', '0', n.id)
 	change_group(g)
 end
 

@@ -66,7 +66,7 @@ local function settle_lane(L)
 	if L.suspect then
 		if L.place ~= 'suspect' then
 			L.place = 'suspect'
-			call('ZADD', kind_key('suspects', L.queue, L.kind), 0, L.name)
+			call('ZADD', kind_key('suspects', L.queue, L.kind), '0', L.name)
 		end
 		return
 	end
@@ -76,7 +76,7 @@ local function settle_lane(L)
 	unplace(L)
 	L.place, L.token = 'level', token
 	call('ZADD', kind_key('levels', L.queue, L.kind), aged and '-inf' or str(-L.prio), token)
-	call('ZADD', level_key(L), 0, L.name)
+	call('ZADD', level_key(L), '0', L.name)
 	tops[L.queue .. '\0' .. L.kind] = nil
 end
 
@@ -100,7 +100,7 @@ end
 -- next_head looks for the first task of a lane. An entry whose task is not ready there is taken out: a foreign hand left it.
 local function next_head(L)
 	while true do
-		local m = call('ZRANGE', ready_key(L), 0, 0)[1]
+		local m = call('ZRANGE', ready_key(L), '0', '0')[1]
 		if not m then
 			drop_lane(L)
 			return
@@ -122,8 +122,8 @@ local function enqueue(t)
 	if not L then
 		L = { queue = t.queue, name = name, kind = t.kind, key = t.lane or '', limit = t.limit or '', ordered = t.order, suspect = t.suspect }
 		lanes[t.queue .. '\0' .. name] = L
-		call('ZADD', ready_key(L), 0, m)
-		call('ZADD', P .. 'names:' .. t.queue, 0, name)
+		call('ZADD', ready_key(L), '0', m)
+		call('ZADD', P .. 'names:' .. t.queue, '0', name)
 		if deferred then
 			L.deferred = true
 			deferred[#deferred + 1] = L
@@ -134,8 +134,8 @@ local function enqueue(t)
 	end
 	-- Who waits for work has found this lane empty or shut: of one that has been open all the while nobody need hear.
 	local open = L.place == 'level'
-	call('ZADD', ready_key(L), 0, m)
-	if call('ZRANGE', ready_key(L), 0, 0)[1] == m then lead(L, m, t) end
+	call('ZADD', ready_key(L), '0', m)
+	if call('ZRANGE', ready_key(L), '0', '0')[1] == m then lead(L, m, t) end
 	if not open then notice_work(t.queue) end
 end
 

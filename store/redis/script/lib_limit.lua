@@ -120,7 +120,7 @@ local function give(t)
 end
 
 local function join_line(t)
-	if t.order then call('ZADD', P .. 'line:' .. line_name(t), 0, t.id) end
+	if t.order then call('ZADD', P .. 'line:' .. line_name(t), '0', t.id) end
 end
 
 -- out_of_line takes a task out of its line. Its next head may be claimed.
@@ -164,7 +164,7 @@ end
 local function blocked(L)
 	if L.ordered then
 		local line = L.queue .. '\0' .. L.kind .. '\0' .. L.key .. '\0' .. L.limit
-		if call('HEXISTS', P .. 'lines', line) == 1 or call('ZRANGE', P .. 'line:' .. line, 0, 0)[1] ~= head_id(L) then
+		if call('HEXISTS', P .. 'lines', line) == 1 or call('ZRANGE', P .. 'line:' .. line, '0', '0')[1] ~= head_id(L) then
 			return 'order', NEVER
 		end
 	end

@@ -27,7 +27,7 @@ end
 -- add_due lets a task wait for its time. Who waits for the next due time must hear of one that is sooner.
 local function add_due(t)
 	call('ZADD', P .. 'due', str(t.due), t.id)
-	if call('ZRANGE', P .. 'due', 0, 0)[1] == t.id then notice_work(t.queue) end
+	if call('ZRANGE', P .. 'due', '0', '0')[1] == t.id then notice_work(t.queue) end
 end
 
 local function move(t, to)
@@ -44,7 +44,7 @@ local function move(t, to)
 	elseif to == 'held' then
 		if t.reason == 'group' then stage_member(group(t.group), t, WAITING) end
 	elseif to == 'running' then
-		call('ZADD', P .. 'held:' .. t.worker, 0, t.id)
+		call('ZADD', P .. 'held:' .. t.worker, '0', t.id)
 		take(t)
 		if t.deadline then call('ZADD', P .. 'overdue', str(t.deadline), t.id) end
 	end

@@ -49,7 +49,7 @@ local function top(queue, kind)
 	local k = queue .. '\0' .. kind
 	local found = tops[k]
 	if found == nil then
-		found = call('ZRANGE', kind_key('levels', queue, kind), 0, 0, 'WITHSCORES')
+		found = call('ZRANGE', kind_key('levels', queue, kind), '0', '0', 'WITHSCORES')
 		if found[1] then found = { found[1], tonumber(found[2]) } else found = false end
 		tops[k] = found
 	end
@@ -72,7 +72,7 @@ local function in_turn(queue, kinds, cursor)
 			local key = kind_key('level', queue, kind) .. '\0' .. found[1]
 			local after = call('ZRANGEBYLEX', key, cursor == '' and '-' or '(' .. cursor, '+', 'LIMIT', 0, 1)[1]
 			if after then return after, key end
-			if not first then first, first_key = call('ZRANGE', key, 0, 0)[1], key end
+			if not first then first, first_key = call('ZRANGE', key, '0', '0')[1], key end
 		end
 	end
 	return first, first_key
@@ -101,7 +101,7 @@ local function held_count(worker) return call('ZCARD', P .. 'held:' .. worker) e
 local function company(worker)
 	local key = P .. 'held:' .. worker
 	if call('ZCARD', key) ~= 1 then return end
-	local t = task(call('ZRANGE', key, 0, 0)[1])
+	local t = task(call('ZRANGE', key, '0', '0')[1])
 	if t and t.alone then
 		t.alone = nil
 		change(t)

@@ -18,7 +18,7 @@ end
 -- due_now reports whether Promote has something to do.
 local function due_now()
 	for _, key in ipairs({ 'due', 'startby' }) do
-		local at = tonumber(call('ZRANGE', P .. key, 0, 0, 'WITHSCORES')[2])
+		local at = tonumber(call('ZRANGE', P .. key, '0', '0', 'WITHSCORES')[2])
 		if at and at <= now then return true end
 	end
 	return call('EXISTS', P .. 'ripe') == 1

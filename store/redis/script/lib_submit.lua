@@ -28,11 +28,11 @@ local function create(id, item, raw)
 		call('ZADD', P .. 'startby', str(t.startby), id)
 	end
 	call('SET', P .. 'c:' .. id, raw or pack(item))
-	call('ZADD', P .. 'all', 0, id)
-	if t.parent then call('ZADD', P .. 'kids:' .. t.parent, 0, id) end
+	call('ZADD', P .. 'all', '0', id)
+	if t.parent then call('ZADD', P .. 'kids:' .. t.parent, '0', id) end
 	if t.key then
 		take_key(t)
-		call('ZADD', P .. 'keyed:' .. t.kind .. '\0' .. t.key, 0, id)
+		call('ZADD', P .. 'keyed:' .. t.kind .. '\0' .. t.key, '0', id)
 	end
 	join_line(t)
 	stat(t, 'submitted')
@@ -41,7 +41,7 @@ local function create(id, item, raw)
 	if g then
 		g.total, g.records = g.total + 1, g.records + 1
 		change_group(g)
-		call('ZADD', P .. 'members:' .. t.group, 0, (item.place or '') .. id)
+		call('ZADD', P .. 'members:' .. t.group, '0', (item.place or '') .. id)
 		t.reason = 'group'
 		move(t, 'held')
 	elseif t.due > now then
@@ -89,7 +89,7 @@ ask = function(t, reason)
 	if t.state ~= 'running' then return make_ready(t) end
 	touch(t)
 	told_asks[t.id] = t.worker
-	call('ZADD', P .. 'asks:' .. t.worker, 0, t.id)
+	call('ZADD', P .. 'asks:' .. t.worker, '0', t.id)
 end
 
 -- overruled reports whether a request turns a step out of running into something else. The abort of its group is one, also

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- libs: base
+-- libs: core flush
 -- Pause keeps claims away from a scope.
 -- takes {scope, reason, time}, returns {}
--- keeps: it replaces a pause of the same scope.
+-- keeps: it replaces a pause of the same scope, and lanes that waited for the end of that one wait for its own.
 local p = { reason = req.reason, at = now }
 if req.time > 0 then p['until'] = now + floor(req.time / 1000) end
 call('HSET', P .. 'pauses', req.scope, pack(p))
@@ -11,4 +11,5 @@ if p['until'] then
 else
 	call('ZREM', P .. 'pauseends', req.scope)
 end
-return pack({})
+for _, both in ipairs(call('SMEMBERS', P .. 'paused')) do unpark_named(both) end
+return answer({})

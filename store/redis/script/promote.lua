@@ -10,7 +10,7 @@ n = n - res.expired
 res.due = n > 0 and promote_due(n) or 0
 n = n - res.due
 while n > 0 do
-	local id = call('ZRANGE', P .. 'ripe', 0, 0)[1]
+	local id = call('ZRANGE', P .. 'ripe', '0', '0')[1]
 	if not id then break end
 	local g = group(id)
 	local freed, aborted, marked = 0, 0, 0
@@ -26,6 +26,6 @@ while n > 0 do
 	end
 end
 res.more = due_now() or nil
-local at = tonumber(call('ZRANGE', P .. 'due', 0, 0, 'WITHSCORES')[2])
+local at = tonumber(call('ZRANGE', P .. 'due', '0', '0', 'WITHSCORES')[2])
 res.next = at and at - now
 return answer(res)

@@ -17,7 +17,7 @@ for i, r in ipairs(req.rates) do
 end
 l.conf, l.max, l.rates, l.tats = req.conf, req.max, req.rates, tats
 l.set = (req.max > 0 or #req.rates > 0) or nil
-if l.set then call('ZADD', P .. 'limits', 0, req.key) else call('ZREM', P .. 'limits', req.key) end
+if l.set then call('ZADD', P .. 'limits', '0', req.key) else call('ZREM', P .. 'limits', req.key) end
 change_limit(req.key)
 for _, both in ipairs(call('SMEMBERS', P .. 'shut:' .. req.key)) do unpark_named(both) end
 call('DEL', P .. 'shut:' .. req.key)

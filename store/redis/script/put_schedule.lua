@@ -18,7 +18,7 @@ if have then
 	if have.rule == req.rule then s.last = have.last end
 end
 call('SET', key, pack(s))
-call('ZADD', P .. 'schedules', 0, req.name)
+call('ZADD', P .. 'schedules', '0', req.name)
 if req.next and not req.paused then
 	call('ZADD', P .. 'ticks', str(req.next), req.name)
 else

@@ -22,7 +22,7 @@ for queue, n in pairs(ready) do
 		end
 	else
 		for _, key in ipairs({ 'aged:', 'age:' }) do
-			oldest = oldest or tonumber(call('ZRANGE', P .. key .. queue, 0, 0, 'WITHSCORES')[2])
+			oldest = oldest or tonumber(call('ZRANGE', P .. key .. queue, '0', '0', 'WITHSCORES')[2])
 		end
 	end
 	res.oldest[queue] = oldest

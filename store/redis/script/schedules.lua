@@ -8,7 +8,7 @@ if req.name then
 	names = { req.name }
 elseif req.due then
 	names = call('ZRANGEBYSCORE', P .. 'ticks', '-inf', str(now), 'LIMIT', 0, req.limit)
-	local first = tonumber(call('ZRANGE', P .. 'ticks', 0, 0, 'WITHSCORES')[2])
+	local first = tonumber(call('ZRANGE', P .. 'ticks', '0', '0', 'WITHSCORES')[2])
 	wait = first and first - now
 else
 	names = call('ZRANGEBYLEX', P .. 'schedules', req.after == '' and '-' or '(' .. req.after, '+', 'LIMIT', 0, req.limit)
