@@ -157,3 +157,13 @@ func (w *world) clean() {
 	}
 	s.Close()
 }
+
+// The same contract on the server's own clock, with smaller big cases. It takes minutes, for it waits where a virtual clock jumps.
+func TestConformanceOnTheServersClock(t *testing.T) {
+	if os.Getenv("OUTLAST_LONG") == "" {
+		t.Skip("it waits for minutes; set OUTLAST_LONG=1 to run it. The tests of faults run on the server's clock, too")
+	}
+	e := engine(t, false)
+	e.Quick = 25
+	storetest.Run(t, e)
+}

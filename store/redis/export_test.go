@@ -67,3 +67,8 @@ func (s *Store) Clean(ctx context.Context) error {
 		}
 	}
 }
+
+// CorruptWorker makes the record of a worker unreadable.
+func (s *Store) CorruptWorker(ctx context.Context, worker string) error {
+	return s.client.Do(ctx, s.client.B().Set().Key(s.prefix+keyWorker+worker).Value("\xff").Build()).Error()
+}

@@ -60,10 +60,9 @@ func packSpec(s *store.Spec) []byte {
 	o.int("keyfor", int64(s.Unique.For))
 	o.str("finger", s.Fingerprint)
 	o.str("group", rawID(s.Group))
-	if !s.Group.IsZero() {
+	if !s.Group.IsZero() || s.Line != 0 {
 		o.str("place", placeOf(s.Line))
 	}
-	o.int("line", s.Line)
 	o.str("parent", rawID(s.Parent))
 	o.bool("owned", s.Owned)
 	if s.OnEnd != nil {
@@ -109,6 +108,14 @@ func placeOf(line int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(line)^1<<63))
 }
 
+// lineOf reads what placeOf wrote; without a group most have none.
+func lineOf(place string) int64 {
+	if len(place) != 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64([]byte(place)) ^ 1<<63)
+}
+
 // unpackSpec reads what packSpec wrote. The id is the record's.
 func unpackSpec(text string) (s store.Spec, err error) {
 	r, err := unpack(text)
@@ -127,7 +134,7 @@ func unpackSpec(text string) (s store.Spec, err error) {
 		Unique: store.Unique{
 			Key: r.str("key"), OnConflict: store.Conflict(r.str("clash")), For: time.Duration(r.int("keyfor")),
 		},
-		Fingerprint: r.str("finger"), Group: idOf(r["group"]), Line: r.int("line"), Parent: idOf(r["parent"]), Owned: r.bool("owned"),
+		Fingerprint: r.str("finger"), Group: idOf(r["group"]), Line: lineOf(r.str("place")), Parent: idOf(r["parent"]), Owned: r.bool("owned"),
 		Labels: r.labels(), Correlation: r.str("corr"), Trace: r.str("trace"), Sealed: idOf(r["sealed"]),
 		Retention: time.Duration(r.int("keep")),
 	}

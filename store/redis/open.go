@@ -50,6 +50,8 @@ func (s *Store) connect(ctx context.Context, a address) error {
 	options.DisableCache, options.ForceSingleClient = true, true
 	options.ClientName = "outlast"
 	options.ConnWriteTimeout = 10 * time.Second
+	// One connection carries the calls of all goroutines: all of them are about one hash slot.
+	options.PipelineMultiplex = -1
 	// A call that got no answer is repeated by the kernel, under the rules of the contract, and by nobody else.
 	options.DisableRetry = true
 	client, err := rueidis.NewClient(options)
@@ -164,7 +166,10 @@ func (s *Store) checkPersistence(lossy bool) error {
 
 // grant is the line that gives a user what a store needs.
 func (s *Store) grant() string {
-	user := "USER"
+	user := s.user
+	if user == "" {
+		user = "default"
+	}
 	return fmt.Sprintf("an administrator grants what is needed by: ACL SETUSER %s '~%s*' '&%s*' +@read +@write +@scripting +@pubsub +@connection +time +info '+config|get' '+client|list'",
 		user, s.prefix, s.prefix)
 }

@@ -29,6 +29,7 @@ type Store struct {
 	times     string // the times of the protocol, as scripts read them
 	client    rueidis.Client
 	server    server
+	user      string // by which it is known to the server
 	evidence  store.EvidenceKind
 	log       *slog.Logger
 	clock     func() time.Time // tests set it; nil: the server's
@@ -63,7 +64,7 @@ func open(ctx context.Context, a address, cfg Config, clock func() time.Time) (*
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	s := &Store{cfg: cfg, namespace: a.namespace, log: cfg.Log, clock: clock, times: packTimes(cfg.Timing), closing: make(chan struct{})}
+	s := &Store{cfg: cfg, namespace: a.namespace, user: a.options.Username, log: cfg.Log, clock: clock, times: packTimes(cfg.Timing), closing: make(chan struct{})}
 	if s.namespace == "" {
 		s.namespace = cfg.Namespace
 	}

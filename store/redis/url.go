@@ -118,7 +118,6 @@ func (a *address) hosts(scheme, hosts, path string, values url.Values) error {
 	}
 	db := strings.Trim(path, "/")
 	if scheme == "redis+sentinel" {
-		db = ""
 		a.options.Sentinel.MasterSet, db, _ = strings.Cut(strings.Trim(path, "/"), "/")
 		if a.options.Sentinel.MasterSet == "" {
 			return invalid("the URL names no master; write redis+sentinel://host1,host2/mymaster")

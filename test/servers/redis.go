@@ -104,6 +104,35 @@ func (s *Redis) Kill() { s.process.signal(os.Kill) }
 // Stop ends the server in order.
 func (s *Redis) Stop() { s.process.signal(os.Interrupt) }
 
+// Mark is how much of the append-only file there is now.
+func (s *Redis) Mark() int64 {
+	s.t.Helper()
+	info, err := os.Stat(s.aof())
+	if err != nil {
+		s.t.Fatalf("%v", err)
+	}
+	return info.Size()
+}
+
+// KillTo ends the server as a machine that dies does: what it wrote after the mark never reached the disk.
+func (s *Redis) KillTo(mark int64) {
+	s.t.Helper()
+	s.Kill()
+	if err := os.Truncate(s.aof(), mark); err != nil {
+		s.t.Fatalf("%v", err)
+	}
+}
+
+// aof is the part of the append-only file that grows.
+func (s *Redis) aof() string {
+	s.t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.dir, "appendonlydir", "*.incr.aof"))
+	if err != nil || len(found) == 0 {
+		s.t.Fatalf("there is no append-only file in %s: %v", s.dir, err)
+	}
+	return found[len(found)-1]
+}
+
 // Freeze stops the process where it stands, and Thaw lets it go on: the connections stay, and nobody answers.
 func (s *Redis) Freeze() { _ = s.process.cmd.Process.Signal(syscall.SIGSTOP) }
 
@@ -176,8 +205,8 @@ func NewSentinels(t T, n int, primary *Redis) *Sentinels {
 		p := launch(t, "", dir, find(t, "redis-sentinel"), path)
 		t.Cleanup(func() { p.signal(os.Kill) })
 		addr := fmt.Sprintf("127.0.0.1:%d", at)
-		p.ready(t, "redis-sentinel", func(context.Context) error {
-			c, err := net.DialTimeout("tcp", addr, time.Second)
+		p.ready(t, "redis-sentinel", func(ctx context.Context) error {
+			c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,6 @@ for _, cmd in ipairs({
 	{ 'PUBLISH', P .. 'notice:probe', '' }, { 'PUBSUB', 'NUMSUB', P .. 'notice:follow' },
 }) do
 	local got = redis.pcall(unpack(cmd))
-	if type(got) == 'table' and got.err then refused[#refused + 1] = got.err end
+	if type(got) == 'table' and got.err then refused[#refused + 1] = cmd[1]:lower() .. ': ' .. got.err end
 end
 return pack({ refused = refused })
