@@ -23,7 +23,7 @@ type doer interface {
 	Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult
 }
 
-// run runs the script of an operation and reads its answer. What the script refuses is an error.
+// run runs the function of an operation and reads its answer. What the script refuses is an error.
 func (s *Store) run(ctx context.Context, name string, fields func(o *object)) (record, error) {
 	return s.runOn(ctx, s.client, name, fields)
 }
@@ -62,23 +62,35 @@ func (s *Store) usable(ctx context.Context) error {
 	}
 }
 
-// eval runs a script that the server may have forgotten: after a restart, a failover or SCRIPT FLUSH it gets the text again.
+// eval runs a function that the server may not have: a new server, one after a failover, or one whose functions were flushed
+// gets the library first.
 func (s *Store) eval(ctx context.Context, c doer, name, request string) (string, error) {
-	sc, ok := scripts[name]
-	if !ok {
-		panic("no script " + name)
+	answer, err := s.fcall(ctx, c, name, request)
+	if e, is := rueidis.IsRedisErr(err); is && strings.Contains(e.Error(), "Function not found") {
+		if err := load(ctx, c); err != nil {
+			return "", err
+		}
+		answer, err = s.fcall(ctx, c, name, request)
 	}
+	return answer, err
+}
+
+func (s *Store) fcall(ctx context.Context, c doer, name, request string) (string, error) {
 	clock := ""
 	if s.clock != nil {
 		clock = strconv.FormatInt(s.clock().UnixMicro(), 10)
 	}
-	b := c.B()
-	answer, err := c.Do(ctx, b.Evalsha().Sha1(sc.sha).Numkeys(1).Key(s.prefix).Arg(clock, request, s.times).Build()).ToString()
-	if e, is := rueidis.IsRedisErr(err); is && e.IsNoScript() {
-		b = c.B()
-		answer, err = c.Do(ctx, b.Eval().Script(sc.text).Numkeys(1).Key(s.prefix).Arg(clock, request, s.times).Build()).ToString()
+	cmd := c.B().Fcall().Function(functions.prefix+name).Numkeys(1).Key(s.prefix).Arg(clock, request, s.times).Build()
+	return c.Do(ctx, cmd).ToString()
+}
+
+// load gives the server the library. Another process may have been quicker.
+func load(ctx context.Context, c doer) error {
+	err := c.Do(ctx, c.B().FunctionLoad().FunctionCode(functions.text).Build()).Error()
+	if e, is := rueidis.IsRedisErr(err); is && strings.Contains(e.Error(), "already exists") {
+		return nil
 	}
-	return answer, err
+	return err
 }
 
 // explain says what an error of the server means where that is not plain. None of them is an answer to the call.

@@ -230,6 +230,12 @@ type record map[string]any
 
 // unpack reads a map.
 func unpack(text string) (record, error) {
+	m, _, err := unpackFirst(text)
+	return m, err
+}
+
+// unpackFirst reads a map and returns what stands behind it.
+func unpackFirst(text string) (record, string, error) {
 	u := &unpacker{b: text}
 	v := u.value()
 	m, ok := v.(record)
@@ -237,9 +243,9 @@ func unpack(text string) (record, error) {
 		m, ok = record{}, true // the scripts write an empty map as an empty array
 	}
 	if u.bad || !ok {
-		return nil, fmt.Errorf("read a record of %d bytes: %w", len(text), errPacked)
+		return nil, "", fmt.Errorf("read a record of %d bytes: %w", len(text), errPacked)
 	}
-	return m, nil
+	return m, u.b, nil
 }
 
 func (r record) str(name string) string {

@@ -254,8 +254,8 @@ func field(text, name string) string {
 	return fmt.Sprintf("no %s", name)
 }
 
-// The server forgets scripts: on SCRIPT FLUSH, on a restart, on a failover.
-func TestForgottenScriptsAreLoadedAgain(t *testing.T) {
+// The server may lose the functions: by FUNCTION FLUSH, by a restart without its file, by a failover.
+func TestForgottenFunctionsAreLoadedAgain(t *testing.T) {
 	t.Parallel()
 	server := servers.NewRedis(t, servers.RedisConfig{})
 	s, err := redis.Open(t.Context(), server.URL(), redis.Config{Log: quiet()})
@@ -264,7 +264,7 @@ func TestForgottenScriptsAreLoadedAgain(t *testing.T) {
 	}
 	defer s.Close()
 	small(t, s)
-	server.Do("SCRIPT", "FLUSH")
+	server.Do("FUNCTION", "FLUSH")
 	small(t, s)
 	server.Stop()
 	server.Start()

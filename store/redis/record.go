@@ -19,12 +19,13 @@ func readTask(v any) (t store.Task, err error) {
 	spec, specErr := unpackSpec(text(parts[2]))
 	t.Spec = spec
 	t.ID = idOf(parts[0])
-	r, err := unpack(text(parts[1]))
+	r, history, err := unpackFirst(text(parts[1]))
 	if err != nil || specErr != nil || r.str("state") == "" {
 		t.State, t.Reason = "", store.ReasonCorrupt
 		return t, nil
 	}
 	fillTask(&t, r)
+	t.History = readHistory(history)
 	if len(parts) > 3 {
 		if result, ok := parts[3].(string); ok && r.bool("result") {
 			t.Result = []byte(result)
@@ -57,7 +58,6 @@ func fillTask(t *store.Task, r record) {
 	if e, ok := r["err"].(string); ok {
 		t.Error = unpackError(e)
 	}
-	t.History = readHistory(r.str("hist"))
 }
 
 // readHistory reads events, each with its length before it.

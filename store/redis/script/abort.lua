@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Abort asks all members of a group to end; Promote settles them in chunks.
 -- takes {id, reason}, returns {group, item} or {err}
 -- keeps: a closed group is left as it is.

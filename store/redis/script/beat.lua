@@ -1,5 +1,5 @@
-#!lua flags=allow-oom
--- libs: core pick claim promote fleet flush
+-- flags: allow-oom
+-- uses: promote fleet
 -- Beat keeps a worker alive, and answers what it should know.
 -- takes {worker, load, queues, kinds (sorted), own, cid, run (the session, if the worker is the caller's own)}, returns {work, ripe, ticks, suspects, asked, every, session} or {err}
 -- keeps: a session that is new is only as old as the beat that names it.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Cancel ends a task that waits, and asks one that runs.
 -- takes {id, reason}, returns {state} or {err}
 -- keeps: a task that has ended is left as it is.

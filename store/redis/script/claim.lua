@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core pick claim flush
+-- flags: allow-oom
 -- Claim takes ready tasks for a worker.
 -- takes {worker, nonce, again, queues = {{queue, slots, cursor}}, kinds (sorted), suspects}, returns {tasks, cursors, next, again} or {err}
 -- keeps: a task is given to one claim alone, and what it ends on the way (aborted, expired, corrupt) is at most a chunk.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core settle pick claim flush
+-- flags: allow-oom
 -- Complete ends runs by their outcomes, and may claim in the same call.
 -- takes {items = {{fence, out}}, claim}, returns {items = {{state, repeated, err}}, claim}
 -- keeps: an outcome is applied under its fence alone, as a whole or not at all.

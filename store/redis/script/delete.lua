@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Delete removes a terminal task and all that belongs to it.
 -- takes {id}, returns {} or {err}
 -- keeps: a group keeps its counts.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: base
+-- flags: allow-oom
 -- DeleteSchedule removes a schedule.
 -- takes {name}, returns {}
 -- keeps: there need not be one.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Export reads tasks with their inboxes and keys, and, with the last of them, all other records.
 -- takes {from, limit}, returns {tasks = {{id, task, item, result, holder of its key, inbox}}, last, groups, workers, limits, schedules}
 -- keeps: it changes nothing but rates that the clock does not allow. What is read in one call is of one moment.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Free makes a held task ready, its crashes forgotten.
 -- takes {id}, returns {} or {err}
 -- keeps: one that waits for its group stays where it is.

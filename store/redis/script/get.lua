@@ -1,5 +1,4 @@
-#!lua flags=no-writes
--- libs: base
+-- flags: no-writes
 -- Get reads a task with all that belongs to the record.
 -- takes {id}, returns {id, task, item, result} or {err}
 -- keeps: it changes nothing.

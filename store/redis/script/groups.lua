@@ -1,5 +1,4 @@
-#!lua flags=no-writes
--- libs: read
+-- flags: no-writes
 -- groups reads groups by id, or pages through all, newest first.
 -- takes {id} or {before, limit}, returns {list = {{id, group, item}}}
 -- keeps: it changes nothing.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Holds lists what a worker holds, by id. A record that cannot be read is ended on the way: its owner could not either.
 -- takes {worker, corrupt}, returns {list = {{id, epoch, nonce, kind, asked}}}
 -- keeps: nothing else is changed.

@@ -1,5 +1,5 @@
-#!lua flags=allow-oom
--- libs: read fleet
+-- flags: allow-oom
+-- uses: fleet
 -- Join creates a worker.
 -- takes {worker, beat, deadafter, info, cid, run}, returns {} or {err}
 -- keeps: no id joins twice while it is on record.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core pick claim flush
+-- flags: allow-oom
 -- LaneList pages through the lanes of a queue that have ready tasks, by name.
 -- takes {queue, after, limit}, returns {list = {{name, ready, priority, since, weight, blocked}}}
 -- keeps: it changes nothing but rates that the clock does not allow.

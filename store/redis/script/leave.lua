@@ -1,5 +1,5 @@
-#!lua flags=allow-oom
--- libs: core settle fleet recover flush
+-- flags: allow-oom
+-- uses: fleet recover
 -- Leave marks a worker as left and puts a chunk of its tasks back.
 -- takes {worker}, returns {more}
 -- keeps: a worker that is dead already stays dead as it died.

@@ -1,27 +1,46 @@
--- What every script begins with: the clock, the request, and what a step keeps until its end.
+-- What every operation begins with: the clock, the request, and what a step keeps until its end.
 --
--- KEYS[1]  the prefix of all keys of the namespace, hash tag and all
--- ARGV[1]  the clock in microseconds where a test sets it; empty: the server's own
--- ARGV[2]  the request, ARGV[3] the times of the protocol, both as msgpack
+-- keys[1]  the prefix of all keys of the namespace, hash tag and all
+-- args[1]  the clock in microseconds where a test sets it; empty: the server's own
+-- args[2]  the request, args[3] the times of the protocol, both as msgpack
 --
--- A script reads records into tables, decides, and writes what has changed when it ends. Times are microseconds since 1970,
+-- An operation reads records into tables, decides, and writes what has changed when it ends. Times are microseconds since 1970,
 -- which a double holds exactly until 2255. Ids are 16 raw bytes, and nil is none. Strings are never compared by < here: the
 -- server collates by its locale.
-local P = KEYS[1]
-local call = redis.call
-local pack, unpack_ = cmsgpack.pack, cmsgpack.unpack
-local fmt, sub, concat = string.format, string.sub, table.concat
-local floor, min, max = math.floor, math.min, math.max
+-- What the server has only once a function runs.
+local call, pack, unpack_, fmt, sub, concat, floor, min, max
 
-local now
-if ARGV[1] ~= '' then
-	now = tonumber(ARGV[1])
-else
-	local t = call('TIME')
-	now = t[1] * 1000000 + t[2]
+-- What is of one step alone.
+local P, now, req, T
+local tasks, dirty_tasks, groups, dirty_groups, lanes, dirty_lanes, limits, dirty_limits
+local tops     -- the highest levels, by queue and kind
+local deferred -- while a claim goes through a queue: the lanes that have come to be meanwhile, which it does not look at
+local any_pause, any_weight
+local packed   -- records as they are to be written, without their history
+local held     -- how many tasks workers hold, once that was asked for
+local stats, tallies                              -- to be added to counts
+local told_work, told_tasks, told_asks, told_all  -- to be told to those who watch
+
+-- begin forgets the step before.
+local function begin(keys, args)
+	if not call then
+		call, pack, unpack_ = redis.call, cmsgpack.pack, cmsgpack.unpack
+		fmt, sub, concat = string.format, string.sub, table.concat
+		floor, min, max = math.floor, math.min, math.max
+	end
+	P = keys[1]
+	if args[1] ~= '' then
+		now = tonumber(args[1])
+	else
+		local t = call('TIME')
+		now = t[1] * 1000000 + t[2]
+	end
+	req, T = unpack_(args[2]), unpack_(args[3])
+	tasks, dirty_tasks, groups, dirty_groups, lanes, dirty_lanes, limits, dirty_limits = {}, {}, {}, {}, {}, {}, {}, {}
+	tops, deferred, any_pause, any_weight, packed, held = {}, nil, nil, nil, {}, {}
+	stats, tallies = {}, {}
+	told_work, told_tasks, told_asks, told_all = {}, {}, {}, false
 end
-local req = unpack_(ARGV[2])
-local T = unpack_(ARGV[3])
 
 local CHUNK = 100
 local NEVER = 9007199254740991 -- later than any time
@@ -45,9 +64,7 @@ end
 -- bad is an answer that the caller decides on: a word for machines, and a text.
 local function bad(code, text) return { err = code, text = text } end
 
--- Statistics of the minute and counts of queues, added up and written once.
-local stats, tallies = {}, {}
-
+-- Statistics of the minute and counts of queues are added up and written once.
 local function stat(t, what, n)
 	local k = t.queue .. '\0' .. t.kind .. '\0' .. what
 	stats[k] = (stats[k] or 0) + (n or 1)
@@ -78,8 +95,6 @@ local function flush_sums()
 end
 
 -- Notices are hints, told when a step ends. Of tasks they are told only while somebody follows one.
-local told_work, told_tasks, told_asks, told_all = {}, {}, {}, false
-
 local function notice_work(queue) told_work[queue] = true end
 
 local function notice_all() told_all = true end

@@ -1,7 +1,5 @@
 -- Ids that are made of their parts, as store.DeriveID makes them: the same parts, the same id. What is known when a task is
 -- submitted comes with it; only a Retry, which begins another round or generation, needs to make one here.
-local band, bxor, bnot, rshift, ror = bit.band, bit.bxor, bit.bnot, bit.rshift, bit.ror
-
 -- The constants of SHA-256 are the first bits of the fractions of the roots of primes.
 local function fraction(x)
 	local f = x - floor(x)
@@ -31,6 +29,7 @@ local function cbrt(p)
 end
 
 local function block(h, k, text, at)
+	local band, bxor, bnot, rshift, ror = bit.band, bit.bxor, bit.bnot, bit.rshift, bit.ror
 	local w = {}
 	for i = 0, 15 do w[i] = struct.unpack('>I4', text, at + 4 * i) end
 	for i = 16, 63 do
@@ -70,6 +69,6 @@ local function derive(...)
 	local parts = {}
 	for _, p in ipairs({ ... }) do parts[#parts + 1] = struct.pack('>I8', #p) .. p end
 	local d = sha256(concat(parts))
-	local function mark(i, keep, set) return string.char(bit.bor(band(d:byte(i), keep), set)) end
+	local function mark(i, keep, set) return string.char(bit.bor(bit.band(d:byte(i), keep), set)) end
 	return sub(d, 1, 6) .. mark(7, 0x0f, 0x80) .. sub(d, 8, 8) .. mark(9, 0x3f, 0x80) .. sub(d, 10, 16)
 end

@@ -1,6 +1,4 @@
 -- Groups: the record in g:<id>, what was asked for in gc:<id>, members by what is still to be done with them in stages:<id>.
-local groups, dirty_groups = {}, {}
-
 group = function(id)
 	if not id then return nil end
 	local g = groups[id]

@@ -3,10 +3,6 @@
 -- A lane exists while it has ready tasks. It is placed where its head ranks it: in the level of its priority (or that of the
 -- aged), where a claim finds it in turn; or, once a claim has met it shut, among those that wait, where it costs nothing until
 -- what shut it changes; or, with suspects in it, apart.
-local lanes, dirty_lanes, tops = {}, {}, {}
-local deferred -- while a claim goes through a queue: the lanes that have come to be meanwhile, which it does not look at
-local limits, dirty_limits = {}, {}
-
 local function lane_name(t, suspect)
 	return t.kind .. '\0' .. (t.lane or '') .. '\0' .. (t.limit or '') .. '\0' .. (t.order and 'o' or '') .. (suspect and 's' or '')
 end

@@ -138,8 +138,6 @@ local function leave_line(t)
 end
 
 -- paused tells until when a pause keeps claims away from a lane: nil if none does, NEVER if it has no end.
-local any_pause
-
 local function paused(queue, kind, key)
 	if any_pause == nil then any_pause = call('EXISTS', P .. 'pauses') == 1 end
 	if not any_pause then return nil end

@@ -17,6 +17,7 @@ local function exit(t)
 		if t.stage == WAITING then stage_member(group(t.group), t, LIVING) end
 	elseif state == 'running' then
 		call('ZREM', P .. 'held:' .. t.worker, t.id)
+		if held[t.worker] then held[t.worker] = held[t.worker] - 1 end
 		if t.deadline then call('ZREM', P .. 'overdue', t.id) end
 		if t.asked then call('ZREM', P .. 'asks:' .. t.worker, t.id) end
 		give(t)
@@ -45,6 +46,7 @@ local function move(t, to)
 		if t.reason == 'group' then stage_member(group(t.group), t, WAITING) end
 	elseif to == 'running' then
 		call('ZADD', P .. 'held:' .. t.worker, '0', t.id)
+		if held[t.worker] then held[t.worker] = held[t.worker] + 1 end
 		take(t)
 		if t.deadline then call('ZADD', P .. 'overdue', str(t.deadline), t.id) end
 	end

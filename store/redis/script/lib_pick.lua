@@ -95,13 +95,15 @@ local function best(queue, kinds, cursor)
 	end
 end
 
-local function held_count(worker) return call('ZCARD', P .. 'held:' .. worker) end
+local function held_count(worker)
+	if not held[worker] then held[worker] = call('ZCARD', P .. 'held:' .. worker) end
+	return held[worker]
+end
 
 -- company takes it back that a task was claimed alone: another has come with it.
 local function company(worker)
-	local key = P .. 'held:' .. worker
-	if call('ZCARD', key) ~= 1 then return end
-	local t = task(call('ZRANGE', key, '0', '0')[1])
+	if held_count(worker) ~= 1 then return end
+	local t = task(call('ZRANGE', P .. 'held:' .. worker, '0', '0')[1])
 	if t and t.alone then
 		t.alone = nil
 		change(t)
@@ -110,11 +112,7 @@ end
 
 -- given is a task as a claimer gets it: what changes, without the history, and what was submitted.
 local function given(t)
-	local id, hist, nhist = t.id, t.hist, t.nhist
-	t.id, t.hist, t.nhist = nil, nil, nil
-	local hot = pack(t)
-	t.id, t.hist, t.nhist = id, hist, nhist
-	return { id, hot, call('GET', P .. 'c:' .. id) }
+	return { t.id, pack_task(t), call('GET', P .. 'c:' .. t.id) }
 end
 
 -- claim_one makes a task run under a new fence.

@@ -1,5 +1,4 @@
 -- Records of tasks: what changes stands in t:<id>, what was submitted in c:<id> (see keys.go).
-local tasks, dirty_tasks = {}, {}
 
 -- What of a Spec a step needs without reading c:<id>.
 local STATIC = {
@@ -24,12 +23,23 @@ end
 
 local function cold(id) return read_map(P .. 'c:' .. id) or {} end
 
+-- read_task is read_map for a task: its history stands behind the map, so that it is not taken apart with it.
+local function read_task(id)
+	local raw = redis.pcall('GET', P .. 't:' .. id)
+	if not raw then return nil end
+	if type(raw) ~= 'string' then return false end
+	local ok, at, m = pcall(cmsgpack.unpack_one, raw)
+	if not ok or type(m) ~= 'table' then return false end
+	if at ~= -1 then m.hist = sub(raw, at + 1) end
+	return m
+end
+
 -- task returns a record, or nil. Of one that cannot be read it tells what was submitted, and marks it as corrupt.
 local function task(id)
 	if not id then return nil end
 	local t = tasks[id]
 	if t == nil then
-		t = read_map(P .. 't:' .. id)
+		t = read_task(id)
 		if t == nil then
 			t = false
 		elseif not t or type(t.state) ~= 'string' or type(t.queue) ~= 'string' or type(t.kind) ~= 'string' then
@@ -54,6 +64,7 @@ end
 
 -- change notes that a record is to be written. One that cannot be read stays so until it is ended for it.
 local function change(t)
+	packed[t.id] = nil
 	if not t.corrupt then dirty_tasks[t.id] = t end
 end
 
@@ -76,12 +87,20 @@ local function event(t, kind, text)
 	change(t)
 end
 
-local function write_task(t)
-	local id = t.id
-	t.id = nil
-	call('SET', P .. 't:' .. id, pack(t))
-	t.id = id
+-- pack_task writes a record without its history.
+local function pack_task(t)
+	local id, hist = t.id, t.hist
+	local text = packed[id]
+	if not text then
+		t.id, t.hist = nil, nil
+		text = pack(t)
+		t.id, t.hist = id, hist
+		packed[id] = text
+	end
+	return text
 end
+
+local function write_task(t) call('SET', P .. 't:' .. t.id, pack_task(t) .. (t.hist or '')) end
 
 local function flush_tasks()
 	for _, t in pairs(dirty_tasks) do

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- LimitList lists limits and their use, by key.
 -- takes {after, limit}, returns {list = {{key, conf, running, opens}}}
 -- keeps: a rate that the clock does not allow is clamped by whoever meets it, a reader too.

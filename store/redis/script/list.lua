@@ -1,5 +1,4 @@
-#!lua flags=no-writes
--- libs: base
+-- flags: no-writes
 -- List reads a piece of an index of tasks; the caller picks those that match.
 -- takes {index, lex (members of a group come with their line before the id), from, newest, limit, payload}
 -- returns {list = {{id, task, item, result}}, last (where to go on; nil: at the end)}

@@ -1,5 +1,4 @@
-#!lua flags=no-writes
--- libs: read
+-- flags: no-writes
 -- Load reads checkpoint entries.
 -- takes {id, names}, returns {entries = {name, value, …}} or {err}
 -- keeps: a task without its payload answers that it is gone, not that it is empty.

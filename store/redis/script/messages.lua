@@ -1,5 +1,4 @@
-#!lua flags=no-writes
--- libs: read
+-- flags: no-writes
 -- Messages lists those of a task that were not consumed.
 -- takes {id}, returns {list = {id, message, …}} or {err}
 -- keeps: it changes nothing; the caller puts them into the order they came in.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Pause keeps claims away from a scope.
 -- takes {scope, reason, time}, returns {}
 -- keeps: it replaces a pause of the same scope, and lanes that waited for the end of that one wait for its own.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: base
+-- flags: allow-oom
 -- PauseList lists the pauses that stand.
 -- takes {}, returns {list = {scope, pause, …}}
 -- keeps: a pause that has ended is taken away by the step that lists it.

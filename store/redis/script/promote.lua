@@ -1,5 +1,5 @@
-#!lua flags=allow-oom
--- libs: core pick promote flush
+-- flags: allow-oom
+-- uses: promote
 -- Promote does a chunk of what time has made ripe.
 -- takes {limit}, returns {expired, due, freed, aborted, marked, more, next}
 -- keeps: it does at most what it was asked for.

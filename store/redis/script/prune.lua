@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Prune removes terminal tasks and groups that have expired.
 -- takes {limit}, returns {removed}
 -- keeps: nothing that is not terminal is ever removed.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- PutLimit sets a limit and returns the one that stood before.
 -- takes {key, conf (as it is read), max, rates = {{name, step, burst}}}, returns {before (conf)}
 -- keeps: what runs is counted on; a rate that stays is not opened by being set again.

@@ -1,5 +1,4 @@
-#!lua
--- libs: base
+-- flags: none
 -- PutSchedule creates a schedule or replaces the one whose version it names.
 -- takes {name, version, rule, item, task, nextat (ns), next (µs), live}, returns {record} or {err}
 -- keeps: the new version forgets the last tick unless the rule is as before.

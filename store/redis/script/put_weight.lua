@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: base
+-- flags: allow-oom
 -- PutWeight sets how many tasks lanes of a queue with this lane key give in a turn.
 -- takes {queue, lane, weight}, returns {}
 -- keeps: the usual weight is not stored.

@@ -1,5 +1,4 @@
-#!lua flags=no-writes
--- libs: core
+-- flags: no-writes
 -- Queues counts what waits, by queue.
 -- takes {}, returns {counts = {queue\0what, n, …}, oldest = {queue = time}, paused = {queue = true}}
 -- keeps: it changes nothing. The oldest is exact for up to a thousand ready tasks; of more it is the oldest head of a lane.

@@ -1,5 +1,5 @@
-#!lua flags=allow-oom
--- libs: core settle fleet recover flush
+-- flags: allow-oom
+-- uses: fleet recover
 -- Recover declares the dead and puts a chunk of their tasks back.
 -- takes {worker, limit, force, evidence, run, gone = {worker = cid}, here = {worker = cid}, crashed, stuck, corrupt (errors)}
 -- returns {gated, dead = {…}, tasks = {…}, buried, more, next}

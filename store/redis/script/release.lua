@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Release ends the hold of a group.
 -- takes {id}, returns {group, item} or {err}
 -- keeps: repeating it has no effect.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Resume ends the pause of exactly this scope.
 -- takes {scope}, returns {}
 -- keeps: there need not be one.

@@ -1,5 +1,5 @@
-#!lua flags=allow-oom
--- libs: core derive flush
+-- flags: allow-oom
+-- uses: derive
 -- Retry makes a failed or cancelled task ready in its next round.
 -- takes {id}, returns {} or {err}
 -- keeps: its checkpoint; the unique key is taken again or the call is refused.

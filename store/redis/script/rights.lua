@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: base
+-- flags: allow-oom
 -- rights tries every command that scripts use.
 -- takes {}, returns {refused = {what the server said, …}}
 -- keeps: nothing of what it tries is left behind.

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core settle flush
+-- flags: allow-oom
 -- Save writes entries, progress and the consumption of messages, under the fence.
 -- takes {fence, seq, entries, prog, consume}, returns {asked} or {err}
 -- keeps: nothing of it is written under another fence, or after a later save.

@@ -1,5 +1,4 @@
-#!lua flags=no-writes
--- libs: base
+-- flags: no-writes
 -- schedules reads one schedule, or pages through all by name, or lists those that are due.
 -- takes {name} or {after, limit} or {due = true, limit}, returns {list = {name, record, …}, wait}
 -- keeps: it changes nothing.

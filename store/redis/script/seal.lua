@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core flush
+-- flags: allow-oom
 -- Seal says that all first members of a group are there.
 -- takes {id}, returns {group, item} or {err}
 -- keeps: repeating it has no effect.

@@ -1,5 +1,4 @@
-#!lua
--- libs: core flush
+-- flags: none
 -- Send puts a message into a task's inbox and wakes the task.
 -- takes {task, id, body (name, body and time as they are read)}, returns {} or {err}
 -- keeps: a message id that the task has seen has no effect.

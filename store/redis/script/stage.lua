@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- libs: core settle flush
+-- flags: allow-oom
 -- Stage writes an outcome as ended, unsettled.
 -- takes {fence, out, raw}, returns {} or {err}
 -- keeps: it is settled once, by whoever comes next.

@@ -1,5 +1,4 @@
-#!lua flags=no-writes
--- libs: base
+-- flags: no-writes
 -- Stats lists the minutes in a span.
 -- takes {from, until} in minutes, returns {list = {minute, counts, …}}
 -- keeps: it changes nothing.

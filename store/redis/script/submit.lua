@@ -1,5 +1,4 @@
-#!lua
--- libs: core pick claim flush
+-- flags: none
 -- Submit stores tasks and groups, and may claim the tasks for the submitter.
 -- takes {groups = {{id, item, seal}}, specs = {{id, item}}, claim}, returns {specs = {...}, tasks, claimerr}
 -- keeps: an item that is refused changes nothing, and the others stand. Without room it is refused as a whole.

@@ -1,5 +1,4 @@
-#!lua
--- libs: core flush
+-- flags: none
 -- Tick submits the task of one tick and advances the schedule in one step.
 -- takes {name, version, last (ns), tick (ns), at (µs), later, nextat (ns), next (µs), delay, skip, id, following}
 -- returns {task, overlapped} or {err}

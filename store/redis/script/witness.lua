@@ -1,5 +1,4 @@
-#!lua flags=no-writes
--- libs: read
+-- flags: no-writes
 -- witness lists the sessions that Recover should ask the server about: those of the living that have not beaten for longest.
 -- takes {}, returns {list = {worker, cid, …}}
 -- keeps: it costs at most a thousand records.

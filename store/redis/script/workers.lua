@@ -1,5 +1,4 @@
-#!lua flags=no-writes
--- libs: read
+-- flags: no-writes
 -- workers lists the workers that are on record, by id.
 -- takes {after, limit}, returns {list = {{id, record}}}
 -- keeps: it changes nothing.
