@@ -3,6 +3,7 @@ package redis_test
 import (
 	"crypto/rand"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -103,5 +104,46 @@ func BenchmarkClaimComplete(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/task")
 		})
+	}
+}
+
+// BenchmarkWaiting tells what a task costs in memory while it waits, and after it has ended.
+func BenchmarkWaiting(b *testing.B) {
+	server := servers.NewRedis(b, servers.RedisConfig{})
+	s, err := redis.Open(b.Context(), server.URL(), redis.Config{Log: quiet()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	mustJoin(b, s, "w")
+	used := func() float64 {
+		n, err := strconv.ParseFloat(field(server.Do("INFO", "memory"), "used_memory_dataset"), 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return n
+	}
+	const n = 20_000
+	for b.Loop() {
+		before := used()
+		for range n / 500 {
+			mustSubmit(b, s, specs(500))
+		}
+		waiting := used()
+		for range n / 500 {
+			res, err := s.Claim(b.Context(), claimOf("w", 500))
+			if err != nil {
+				b.Fatal(err)
+			}
+			var req store.CompleteRequest
+			for _, t := range res.Tasks {
+				req.Items = append(req.Items, store.Completion{Fence: t.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}})
+			}
+			if _, err := s.Complete(b.Context(), req); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric((waiting-before)/n, "B/waiting")
+		b.ReportMetric((used()-before)/n, "B/ended")
 	}
 }

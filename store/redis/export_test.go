@@ -2,6 +2,9 @@ package redis
 
 import (
 	"context"
+	"os"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -71,4 +74,25 @@ func (s *Store) Clean(ctx context.Context) error {
 // CorruptWorker makes the record of a worker unreadable.
 func (s *Store) CorruptWorker(ctx context.Context, worker string) error {
 	return s.client.Do(ctx, s.client.B().Set().Key(s.prefix+keyWorker+worker).Value("\xff").Build()).Error()
+}
+
+// Names lists all keys of the server.
+func (s *Store) Names(ctx context.Context) ([]string, error) {
+	return s.client.Do(ctx, s.client.B().Keys().Pattern("*").Build()).AsStrSlice()
+}
+
+// Documented reads the kinds of keys that the table in keys.go names.
+func Documented(t interface{ Fatal(args ...any) }) map[string]bool {
+	source, err := os.ReadFile("keys.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^//\t(\S.{25})`).FindAllStringSubmatch(string(source), -1) {
+		for _, name := range strings.FieldsFunc(row[1], func(r rune) bool { return r == ',' || r == ' ' }) {
+			kind, _, _ := strings.Cut(name, ":")
+			kinds[kind] = true
+		}
+	}
+	return kinds
 }
