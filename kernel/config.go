@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlast-go/outlast/seal"
 	"github.com/outlast-go/outlast/store"
 )
 
@@ -161,6 +162,9 @@ func (c Config) validateRest() error {
 	}
 	if err := store.CheckName("Name", c.Name); err != nil {
 		return fmt.Errorf("kernel.Config: %w", err)
+	}
+	if ring, ok := c.Sealer.(*seal.Ring); ok && ring == nil {
+		return badConfig("Sealer", "is a ring without keys; look at the error of what made it, or leave it out")
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ type Run struct {
 	worker  *worker
 	suspect bool
 	order   int64
+	shut    bool      // the task could not be opened, or its outcome not sealed
 	claimed time.Time // when the claim was sent: the attempt's time runs from there, as it does in the store
 	started time.Time
 
@@ -71,7 +72,7 @@ func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
 		}
 	}()
 	if r.opened, err = r.k.openTask(r.task); err != nil {
-		return Outcome{}, Permanent(err)
+		return r.unopened(err)
 	}
 	return r.k.handlers[r.task.Kind](ctx, r)
 }

@@ -143,7 +143,7 @@ func (k *Kernel) prepare(s Spec) (Spec, error) {
 		if err := k.fits("args of OnEnd", next.Kind, len(next.Args)); err != nil {
 			return s, err
 		}
-		sealed, err := k.sealArgs(next, s.ID)
+		sealed, err := k.sealArgs(next, store.OnEndID(s.ID, 0)) // no place of the task's own: the two cannot be swapped
 		if err != nil {
 			return s, err
 		}
