@@ -34,8 +34,10 @@ type Store struct {
 }
 
 var (
-	_ store.Store  = (*Store)(nil)
-	_ store.Stager = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Stager   = (*Store)(nil)
+	_ store.Resealer = (*Store)(nil)
+	_ store.Blobs    = (*Store)(nil)
 )
 
 // New makes an empty store and the handle of a first process.
@@ -137,6 +139,7 @@ type data struct {
 	stats   map[statKey]*store.Minute
 
 	schedules map[string]*store.Schedule
+	blobs     map[string]*chunks
 
 	due     taskHeap  // scheduled, and parked with a time
 	startBy taskHeap  // not started, with a StartBy
@@ -170,6 +173,7 @@ func newData(cfg Config) *data {
 		keepers:   map[store.ID][]*group{},
 		stats:     map[statKey]*store.Minute{},
 		schedules: map[string]*store.Schedule{},
+		blobs:     map[string]*chunks{},
 	}
 	d.due = taskHeap{slot: slotDue, less: func(a, b *task) bool { return earlier(a, b, a.DueAt, b.DueAt) }}
 	d.startBy = taskHeap{slot: slotStartBy, less: func(a, b *task) bool { return earlier(a, b, a.StartByAt, b.StartByAt) }}

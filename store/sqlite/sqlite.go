@@ -75,8 +75,10 @@ type Store struct {
 }
 
 var (
-	_ store.Store  = (*Store)(nil)
-	_ store.Stager = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Stager   = (*Store)(nil)
+	_ store.Resealer = (*Store)(nil)
+	_ store.Blobs    = (*Store)(nil)
 )
 
 // Open opens a file, and makes or migrates it if need be. It refuses what it cannot keep its promises on: a file that is not
