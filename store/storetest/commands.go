@@ -17,6 +17,7 @@ func commands() map[string]func(c *chaos) {
 	maps.Copy(all, groupCommands())
 	maps.Copy(all, settingCommands())
 	maps.Copy(all, readCommands())
+	all["Reseal"] = resealCommand
 	return all
 }
 
@@ -146,7 +147,6 @@ func taskCommands() map[string]func(c *chaos) {
 		"Claim":    func(c *chaos) { c.ask(*c.claim()) },
 		"Complete": completeCommand,
 		"settle":   settleCommand,
-		"Reseal":   resealCommand,
 		"Stage": func(c *chaos) {
 			f, out := c.fence(), c.outcome()
 			c.do(fmt.Sprintf("Stage %v by %v", f, out(c.sides[1]).Kind), func(d *side) error {

@@ -1,0 +1,69 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// sweepPage is how many blobs one call of Sweep looks at in each store.
+const sweepPage = 500
+
+// Sweep removes blobs that are older than grace and that nobody needs, a page of each store per call: it goes on where the call
+// before stopped, and begins anew at the end. needed is told the ids of tasks. The grace must be longer than a blob may wait for
+// the submit of its task, and longer than a task's record that was read may be out of date.
+type Sweep struct {
+	set     *Set
+	cursors map[string]string
+}
+
+// NewSweep makes a sweep over all stores of a set. It may be used by one goroutine at a time.
+func NewSweep(s *Set) *Sweep { return &Sweep{set: s, cursors: map[string]string{}} }
+
+// Next does one page of each store. One store that fails does not keep the others; what it could not do comes again.
+func (s *Sweep) Next(ctx context.Context, grace time.Duration, needed func(ctx context.Context, task string) (bool, error)) (removed int, err error) {
+	for _, n := range s.set.stores {
+		some, failed := s.page(ctx, n, grace, needed)
+		removed += some
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("sweep blobs of %s: %w", n.Name, failed))
+		}
+	}
+	return removed, err
+}
+
+func (s *Sweep) page(ctx context.Context, n Named, grace time.Duration, needed func(context.Context, string) (bool, error)) (removed int, err error) {
+	page, err := n.Store.List(ctx, s.cursors[n.Name], sweepPage)
+	if err != nil {
+		s.cursors[n.Name] = "" // perhaps it was the cursor
+		return 0, err
+	}
+	known := map[string]bool{} // a task has often several
+	for _, b := range page.Items {
+		if b.Age < grace {
+			continue
+		}
+		task := Task(b.Key)
+		keep, ok := known[task]
+		if !ok {
+			if keep, err = needed(ctx, task); err != nil {
+				return removed, err
+			}
+			known[task] = keep
+		}
+		if keep {
+			continue
+		}
+		if err := n.Store.Delete(ctx, b.Key); err != nil {
+			return removed, err
+		}
+		removed++
+	}
+	s.cursors[n.Name] = page.Cursor
+	if page.Cursor != "" {
+		return removed, nil
+	}
+	left, err := n.Store.Tidy(ctx, grace)
+	return removed + left, err
+}
