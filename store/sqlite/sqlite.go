@@ -11,16 +11,16 @@
 // by itself. That needs no savepoint around each, and lets them share the rows they read and the counts they add to.
 //
 // Beside the file stands a folder "<file>.workers". In it each worker holds a lock on a file of its own from Join to
-// the end of its process: who can take that lock has the proof that the worker is gone. Processes that Watch have a named
-// pipe there, into which the others write what changed.
+// the end of its process: who can take that lock has the proof that the worker is gone. Its beats are written into that file, and
+// a shared one keeps the pulse of the fleet: a beat reads the database, but it waits for no writer and syncs no disk.
+// Processes that Watch have a named pipe there, into which the others write what changed.
 //
 // # What it leaves to others
 //
 // A process that is stopped in the middle of a commit (SIGSTOP, a debugger) holds the file until it goes on or dies: calls
-// of others wait as long as their contexts let them. A beat is a write like any other, so it waits for the writer, too; a
-// writer that always has more to write gives way to other processes every few milliseconds. Statistics of minutes are kept
-// for ever. Where there is neither flock nor a named pipe (Windows), silence alone shows that a worker is dead, and other
-// processes hear of new work with their next beat.
+// of others wait as long as their contexts let them; beats and reads do not. A writer that always has more to write gives way to
+// other processes every few milliseconds. Statistics of minutes are kept for ever. Where there is neither flock nor a named pipe
+// (Windows), silence alone shows that a worker is dead, and other processes hear of new work with their next beat.
 //
 // # Why this driver
 //
@@ -64,6 +64,7 @@ type Store struct {
 	version string // of SQLite
 	host    host
 	locks   *locks
+	fleet   *fleet
 	readers *readers
 	watch   *watch
 
@@ -108,7 +109,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		locks.sweep(known)
 	}
 	s := &Store{
-		cfg: cfg, version: version, host: thisHost(), locks: locks,
+		cfg: cfg, version: version, host: thisHost(),
+		locks: locks, fleet: newFleet(cfg.Path + ".workers"),
 		readers: newReaders(cfg.Path), watch: newWatch(cfg.Path + ".workers"),
 		ops: make(chan *op), txs: make(chan *Tx), closing: make(chan struct{}),
 	}
