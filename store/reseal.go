@@ -4,9 +4,10 @@ import "fmt"
 
 // ResealRequest replaces sealed bytes of one record. What is nil or empty stays as it is; what is named must be there.
 type ResealRequest struct {
-	Task    ID    // exactly one of Task and Group is set
-	Group   ID    // of a group: Args and OnEnd are those of its OnClose
-	Version int64 // of the record as it was read
+	Task     ID     // exactly one of Task, Group and Schedule is set
+	Group    ID     // of a group: Args and OnEnd are those of its OnClose
+	Schedule string // of a schedule: Args and OnEnd are those of its Task
+	Version  int64  // of the record as it was read
 
 	Args     []byte            // of the Spec
 	OnEnd    []byte            // the args of its OnEnd
@@ -19,11 +20,17 @@ type ResealRequest struct {
 
 // Validate says what of a request can never be done.
 func (r *ResealRequest) Validate() error {
-	if r.Task.IsZero() == r.Group.IsZero() {
-		return invalid("Reseal", "names a task and a group, or neither; name one")
+	named := 0
+	for _, is := range []bool{!r.Task.IsZero(), !r.Group.IsZero(), r.Schedule != ""} {
+		if is {
+			named++
+		}
 	}
-	if !r.Group.IsZero() && (r.Result != nil || r.Detail != nil || r.Note != "" || len(r.Entries) > 0 || len(r.Messages) > 0) {
-		return invalid("Reseal", "names what a group has not got; it has Args and OnEnd")
+	if named != 1 {
+		return invalid("Reseal", fmt.Sprintf("names %d records; name one task, group or schedule", named))
+	}
+	if r.Task.IsZero() && (r.Result != nil || r.Detail != nil || r.Note != "" || len(r.Entries) > 0 || len(r.Messages) > 0) {
+		return invalid("Reseal", "names what only a task has; groups and schedules have Args and OnEnd")
 	}
 	for name, value := range r.Entries {
 		if value == nil {
@@ -73,6 +80,14 @@ func (r *ResealRequest) ApplyGroup(g *Group) error {
 	}
 	g.OnClose = &next
 	return nil
+}
+
+// ApplySchedule is Apply for a schedule.
+func (r *ResealRequest) ApplySchedule(s *Schedule) error {
+	if s.Version != r.Version {
+		return fmt.Errorf("reseal schedule %s at version %d, which is at %d: %w", s.Name, r.Version, s.Version, ErrChanged)
+	}
+	return r.apply(&s.Task)
 }
 
 func (r *ResealRequest) apply(s *Spec) error {

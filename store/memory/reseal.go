@@ -19,8 +19,11 @@ func (s *Store) Reseal(ctx context.Context, req store.ResealRequest) error {
 	if err := req.Validate(); err != nil {
 		return err
 	}
-	if !req.Group.IsZero() {
+	switch {
+	case !req.Group.IsZero():
 		return s.d.resealGroup(&req)
+	case req.Schedule != "":
+		return s.d.resealSchedule(&req)
 	}
 	t, err := s.d.find(req.Task)
 	if err != nil {
@@ -47,6 +50,20 @@ func (d *data) resealGroup(req *store.ResealRequest) error {
 		return err
 	}
 	g.Version++
+	return nil
+}
+
+func (d *data) resealSchedule(req *store.ResealRequest) error {
+	have := d.schedules[req.Schedule]
+	if have == nil {
+		return fmt.Errorf("schedule %s: %w", req.Schedule, store.ErrNotFound)
+	}
+	sc := *have
+	if err := req.ApplySchedule(&sc); err != nil {
+		return err
+	}
+	sc.Version++
+	d.schedules[req.Schedule] = &sc
 	return nil
 }
 

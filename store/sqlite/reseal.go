@@ -15,8 +15,11 @@ func (s *Store) Reseal(ctx context.Context, req store.ResealRequest) error {
 		return err
 	}
 	return s.write(ctx, func(s *step) error {
-		if !req.Group.IsZero() {
+		switch {
+		case !req.Group.IsZero():
 			return s.resealGroup(&req)
+		case req.Schedule != "":
+			return s.resealSchedule(&req)
 		}
 		return s.resealTask(&req)
 	})
@@ -32,6 +35,19 @@ func (s *step) resealGroup(req *store.ResealRequest) error {
 	}
 	g.Version++
 	g.dirty = true
+	return nil
+}
+
+func (s *step) resealSchedule(req *store.ResealRequest) error {
+	sc := s.schedule(req.Schedule)
+	if sc == nil {
+		return fmt.Errorf("schedule %s: %w", req.Schedule, store.ErrNotFound)
+	}
+	if err := req.ApplySchedule(sc); err != nil {
+		return err
+	}
+	sc.Version++
+	s.writeSchedule(sc)
 	return nil
 }
 

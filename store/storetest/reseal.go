@@ -22,6 +22,7 @@ func resealTests() []test {
 		{"a staged outcome is settled first", resealStaged},
 		{"a group is resealed where its closing task is kept", resealGroup},
 		{"a group that moved on is left as it is", resealGroupMoved},
+		{"a schedule is resealed, and its ticks go on", resealSchedule},
 		{"what can never be done is refused", resealInvalid},
 		{"of many at once one wins", resealRace},
 		{"it leaves no trace but the version", resealQuiet},

@@ -83,13 +83,45 @@ func resealGroupMoved(t *testing.T, w *world) {
 	w.refused("Reseal of no group", r.Reseal(w.ctx(), store.ResealRequest{Group: w.id(), Version: 1}), store.ErrNotFound)
 }
 
+func resealSchedule(t *testing.T, w *world) {
+	r := w.resealer()
+	sc, err := w.st.PutSchedule(w.ctx(), store.Schedule{
+		Name: "s", Rule: "r", NextAt: w.now(), Overlap: store.OverlapAllow,
+		Task: store.Spec{Kind: kind, Queue: queue, Args: []byte("old"), OnEnd: &store.Spec{Kind: "after", Queue: queue, Args: []byte("old end")}},
+	})
+	w.ok("PutSchedule", err)
+	w.pass(5)
+	first := w.now().Add(-w.u)
+	_, err = w.st.Tick(w.ctx(), store.TickRequest{Name: "s", Version: sc.Version, Tick: first, Next: w.now().Add(w.units(10))})
+	w.ok("Tick", err)
+	req := store.ResealRequest{Schedule: "s", Version: sc.Version, Args: []byte("new"), OnEnd: []byte("new end")} // a tick does not move the version
+	before, err := w.st.Schedule(w.ctx(), "s")
+	w.ok("Schedule", err)
+	w.reseal(req)
+	w.refused("Reseal again", r.Reseal(w.ctx(), req), store.ErrChanged)
+	w.refused("Reseal of no schedule", r.Reseal(w.ctx(), store.ResealRequest{Schedule: "none", Version: 1}), store.ErrNotFound)
+	after, err := w.st.Schedule(w.ctx(), "s")
+	w.ok("Schedule", err)
+	if after.Version != before.Version+1 || !after.LastTick.Equal(before.LastTick) || !after.NextAt.Equal(before.NextAt) || after.LastTask != before.LastTask || !after.UpdatedAt.Equal(before.UpdatedAt) {
+		t.Errorf("the schedule is %+v, want it as it was but for what was resealed: %+v", after, before)
+	}
+	w.pass(1)
+	res, err := w.st.Tick(w.ctx(), store.TickRequest{Name: "s", Version: after.Version, Last: after.LastTick, Tick: w.now(), Next: w.now().Add(w.units(10))})
+	w.ok("Tick after it", err)
+	if got := w.get(res.Task); string(got.Args) != "new" || string(got.OnEnd.Args) != "new end" {
+		t.Errorf("the tick's task has args %q and %q, want those that were resealed", got.Args, got.OnEnd.Args)
+	}
+}
+
 func resealInvalid(_ *testing.T, w *world) {
 	r := w.resealer()
 	id := w.put(oldArgs)
 	for i, req := range []store.ResealRequest{
 		{Version: 1},
 		{Task: id, Group: id, Version: 1},
+		{Task: id, Schedule: "s", Version: 1},
 		{Group: id, Version: 1, Result: []byte("x")},
+		{Schedule: "s", Version: 1, Note: "x"},
 		{Task: id, Version: 1, Entries: map[string][]byte{"e": nil}},
 	} {
 		w.refused(fmt.Sprintf("Reseal %d", i), r.Reseal(w.ctx(), req), store.ErrInvalid)
