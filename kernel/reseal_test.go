@@ -205,8 +205,13 @@ func TestARecordThatDoesNotOpenIsLeftAlone(t *testing.T) {
 // A sealer of the user's need not tell what is old: then one walk seals all of it anew.
 type silentSealer struct{ ring *seal.Ring }
 
-func (s silentSealer) Seal(about string, plain []byte) ([]byte, error)  { return s.ring.Seal(about, plain) }
-func (s silentSealer) Open(about string, sealed []byte) ([]byte, error) { return s.ring.Open(about, sealed) }
+func (s silentSealer) Seal(about string, plain []byte) ([]byte, error) {
+	return s.ring.Seal(about, plain)
+}
+
+func (s silentSealer) Open(about string, sealed []byte) ([]byte, error) {
+	return s.ring.Open(about, sealed)
+}
 
 func TestResealWithASealerThatTellsNothing(t *testing.T) {
 	t.Parallel()
