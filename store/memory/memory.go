@@ -7,6 +7,7 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"sync"
 	"time"
 
@@ -121,6 +122,7 @@ func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 // data is what all handles share.
 type data struct {
 	cfg Config
+	id  string
 
 	mu  sync.Mutex
 	now time.Time // of the step under way
@@ -160,6 +162,7 @@ type data struct {
 func newData(cfg Config) *data {
 	d := &data{
 		cfg:       cfg,
+		id:        rand.Text(),
 		tasks:     map[store.ID]*task{},
 		workers:   map[string]*worker{},
 		groups:    map[store.ID]*group{},

@@ -12,4 +12,7 @@ create table chunk (
 	unique (key, number)
 );
 
+-- What tells this namespace from all others, of whatever name.
+insert into meta (name, value) values ('id', lower(hex(randomblob(16))));
+
 pragma user_version = 2;
