@@ -4,7 +4,8 @@
 //
 // A blob is written once, under a key that is made for it and begins with the id of its task, and is never changed. It is
 // there as a whole or not at all. It lives as long as the record of its task: what nobody refers to any more is found by List,
-// and removed by Sweep. Bytes are checked when they are read: against their SHA-256, and against the seal if the blob is
+// and removed by Sweep. A key has a mark of its owner, the store of the tasks: two of those may share a folder or a bucket,
+// and neither sweeps away what is the other's. Bytes are checked when they are read: against their SHA-256, and against the seal if the blob is
 // sealed. Nothing here holds more of a blob in memory than a part of it.
 //
 // The stores: blob/file for a folder, blob/instore for the store of the tasks itself, blob/s3 for S3 and what speaks like it.
@@ -14,6 +15,8 @@ package blob
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"io"
@@ -63,15 +66,28 @@ type Info struct {
 
 const (
 	taskSize  = 36 // an id, written as a UUID
-	placeSize = 26
-	keySize   = taskSize + 1 + placeSize
+	ownerSize = 10
+	keySize   = taskSize + 1 + ownerSize + 16
 )
 
-// NewKey makes the key of a new blob: the id of its task, a slash, and a word that occurs once.
-func NewKey(task string) string { return strings.ToLower(task) + "/" + strings.ToLower(rand.Text()) }
+// NewKey makes the key of a new blob: the id of its task, a slash, a mark of its owner, and a word that occurs once.
+func NewKey(owner, task string) string {
+	return strings.ToLower(task + "/" + mark(owner) + rand.Text()[:16])
+}
 
 // Task returns the id of the task that a key begins with.
 func Task(key string) string { return key[:min(taskSize, len(key))] }
+
+// ownedBy reports whether a key has the mark of an owner.
+func ownedBy(owner, key string) bool {
+	return len(key) == keySize && key[taskSize+1:taskSize+1+ownerSize] == mark(owner)
+}
+
+// mark is a short word for an owner, whatever its name looks like.
+func mark(owner string) string {
+	sum := sha256.Sum256([]byte(owner))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:ownerSize])
+}
 
 // CheckKey says what is wrong with a key. Whatever passes it is a safe name for a file, below a folder, and in a URL.
 func CheckKey(key string) error {

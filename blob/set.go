@@ -23,6 +23,9 @@ type Ref struct {
 	Secret []byte `json:"secret,omitempty"` // of a sealed blob: the key it is sealed under, which no other blob has
 }
 
+// Task returns the id of the task that the blob belongs to.
+func (r Ref) Task() string { return Task(r.Key) }
+
 // IsZero reports whether r refers to nothing.
 func (r Ref) IsZero() bool { return r.Key == "" }
 
@@ -45,11 +48,15 @@ type Named struct {
 }
 
 // Set is the stores of a process. The last one writes, all of them read.
-type Set struct{ stores []Named }
+type Set struct {
+	owner  string
+	stores []Named
+}
 
-// NewSet registers stores. Names are 1 to 60 lower case letters, digits and - _, each once.
-func NewSet(stores ...Named) (*Set, error) {
-	s := &Set{}
+// NewSet registers stores. The owner is what tells the store of the tasks from all others: what it puts, it sweeps; without one it
+// sweeps nothing. Names are 1 to 60 lower case letters, digits and - _, each once.
+func NewSet(owner string, stores ...Named) (*Set, error) {
+	s := &Set{owner: owner}
 	for _, n := range stores {
 		if n.Name == "" || len(n.Name) > 60 || strings.Trim(n.Name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 			return nil, fmt.Errorf("%w: a blob store is named %.80q; use 1 to 60 lower case letters, digits and - _", ErrInvalid, n.Name)
@@ -84,7 +91,7 @@ func (s *Set) Put(ctx context.Context, task string, r io.Reader, sealed bool) (R
 		return Ref{}, fmt.Errorf("%w: there is none; register one in Config.Blobs", ErrUnknownStore)
 	}
 	to := s.stores[len(s.stores)-1]
-	ref := Ref{Store: to.Name, Key: NewKey(task)}
+	ref := Ref{Store: to.Name, Key: NewKey(s.owner, task)}
 	if err := CheckKey(ref.Key); err != nil {
 		return Ref{}, err
 	}

@@ -31,7 +31,7 @@ func folder(t testing.TB, dir string) *file.Store {
 
 func newSet(t testing.TB, stores ...blob.Named) *blob.Set {
 	t.Helper()
-	set, err := blob.NewSet(stores...)
+	set, err := blob.NewSet("owner", stores...)
 	if err != nil {
 		t.Fatalf("NewSet = %v, want no error", err)
 	}
@@ -101,7 +101,7 @@ func TestStoresThatCannotBeMeantAreRefused(t *testing.T) {
 	for name, list := range map[string][]blob.Named{
 		"no name": {{Store: s}}, "odd name": {{Name: "A b", Store: s}}, "nil": {{Name: "a"}}, "twice": {{Name: "a", Store: s}, {Name: "a", Store: s}},
 	} {
-		if _, err := blob.NewSet(list...); !errors.Is(err, blob.ErrInvalid) {
+		if _, err := blob.NewSet("owner", list...); !errors.Is(err, blob.ErrInvalid) {
 			t.Errorf("%s: NewSet = %v, want ErrInvalid", name, err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestASealedBlobIsInTheClearNowhere(t *testing.T) {
 	if got, err := read(set, back); err != nil || got != "hunter2 hunter2" {
 		t.Errorf("read by a ref that was stored = %q, %v", got, err)
 	}
-	back.Key = blob.NewKey(task)
+	back.Key = blob.NewKey("owner", task)
 	if _, err := read(set, back); !errors.Is(err, blob.ErrNotFound) { // PH-131
 		t.Errorf("read of a blob that is gone = %v, want ErrNotFound", err)
 	}
@@ -189,7 +189,7 @@ func TestASweepRemovesWhatIsOldAndNotNeeded(t *testing.T) {
 	set := newSet(t, blob.Named{Name: "a", Store: a}, blob.Named{Name: "b", Store: b})
 	keys := map[string]string{}
 	for i, name := range []string{"needed", "old", "young"} {
-		keys[name] = blob.NewKey(fmt.Sprintf("0197f1c2-7d1e-7b0a-9c55-3f0e8f6a1b%02x", i))
+		keys[name] = blob.NewKey("owner", fmt.Sprintf("0197f1c2-7d1e-7b0a-9c55-3f0e8f6a1b%02x", i))
 		for at, s := range map[string]*file.Store{"a": a, "b": b} {
 			if err := s.Put(t.Context(), keys[name], strings.NewReader(name)); err != nil {
 				t.Fatal(err)
@@ -222,6 +222,16 @@ func TestASweepRemovesWhatIsOldAndNotNeeded(t *testing.T) {
 			if there != (err == nil) {
 				t.Errorf("%s: Get = %v, want there %v", name, err, there)
 			}
+		}
+	}
+	foreign, err := blob.NewSet("another owner", blob.Named{Name: "a", Store: a})
+	nobody, err2 := blob.NewSet("", blob.Named{Name: "a", Store: a})
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []*blob.Set{foreign, nobody} {
+		if n, err := blob.NewSweep(set).Next(t.Context(), 0, func(context.Context, string) (bool, error) { return false, nil }); n != 0 || err != nil {
+			t.Errorf("Next of another owner = %d, %v, want nothing removed", n, err)
 		}
 	}
 	away := errors.New("the store is away")

@@ -10,6 +10,9 @@ import (
 // sweepPage is how many blobs one call of Sweep looks at in each store.
 const sweepPage = 500
 
+// tidyAfter is how long a put may take at least: what looks left behind may be a large blob on its way.
+const tidyAfter = 24 * time.Hour
+
 // Sweep removes blobs that are older than grace and that nobody needs, a page of each store per call: it goes on where the call
 // before stopped, and begins anew at the end. needed is told the ids of tasks. The grace must be longer than a blob may wait for
 // the submit of its task, and longer than a task's record that was read may be out of date.
@@ -23,6 +26,9 @@ func NewSweep(s *Set) *Sweep { return &Sweep{set: s, cursors: map[string]string{
 
 // Next does one page of each store. One store that fails does not keep the others; what it could not do comes again.
 func (s *Sweep) Next(ctx context.Context, grace time.Duration, needed func(ctx context.Context, task string) (bool, error)) (removed int, err error) {
+	if s.set.owner == "" {
+		return 0, nil
+	}
 	for _, n := range s.set.stores {
 		some, failed := s.page(ctx, n, grace, needed)
 		removed += some
@@ -41,7 +47,7 @@ func (s *Sweep) page(ctx context.Context, n Named, grace time.Duration, needed f
 	}
 	known := map[string]bool{} // a task has often several
 	for _, b := range page.Items {
-		if b.Age < grace {
+		if b.Age < grace || !ownedBy(s.set.owner, b.Key) {
 			continue
 		}
 		task := Task(b.Key)
@@ -64,6 +70,6 @@ func (s *Sweep) page(ctx context.Context, n Named, grace time.Duration, needed f
 	if page.Cursor != "" {
 		return removed, nil
 	}
-	left, err := n.Store.Tidy(ctx, grace)
+	left, err := n.Store.Tidy(ctx, max(grace, tidyAfter))
 	return removed + left, err
 }

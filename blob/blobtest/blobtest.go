@@ -60,7 +60,7 @@ func pattern(seed uint64, size int64) io.Reader {
 
 func put(t testing.TB, s blob.Store, seed uint64, size int64) string {
 	t.Helper()
-	key := blob.NewKey(task)
+	key := blob.NewKey("owner", task)
 	if err := s.Put(t.Context(), key, pattern(seed, size)); err != nil {
 		t.Fatalf("Put of %d bytes = %v, want no error", size, err)
 	}
@@ -121,14 +121,14 @@ func reads(t *testing.T, c Config) {
 		holds(t, s, key, uint64(seed), size)
 		holds(t, s, key, uint64(seed), size)
 	}
-	key := blob.NewKey(task)
+	key := blob.NewKey("owner", task)
 	if err := s.Put(t.Context(), key, iotest.OneByteReader(pattern(99, 3000))); err != nil {
 		t.Errorf("Put of single bytes = %v", err)
 	}
 	holds(t, s, key, 99, 3000)
 }
 
-func missing(t *testing.T, c Config) { gone(t, c.Open(t), blob.NewKey(task)) }
+func missing(t *testing.T, c Config) { gone(t, c.Open(t), blob.NewKey("owner", task)) }
 
 func deletes(t *testing.T, c Config) {
 	s := c.Open(t)
@@ -146,7 +146,7 @@ func breaksOff(t *testing.T, c Config) {
 	s := c.Open(t)
 	for _, size := range []int64{0, 10, 300 << 10} {
 		for _, cause := range []error{io.ErrUnexpectedEOF, errors.New("reset by peer")} {
-			key := blob.NewKey(task)
+			key := blob.NewKey("owner", task)
 			err := s.Put(t.Context(), key, io.MultiReader(pattern(1, size), iotest.ErrReader(cause)))
 			if !errors.Is(err, cause) {
 				t.Errorf("Put after %d bytes = %v, want %v", size, err, cause)
@@ -159,7 +159,7 @@ func breaksOff(t *testing.T, c Config) {
 func cancelled(t *testing.T, c Config) {
 	s := c.Open(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	key := blob.NewKey(task)
+	key := blob.NewKey("owner", task)
 	err := s.Put(ctx, key, io.MultiReader(pattern(1, 300<<10), readerFunc(func([]byte) (int, error) { cancel(); return 0, nil }), pattern(1, 1<<30)))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Put = %v, want context.Canceled", err)
@@ -183,7 +183,7 @@ func many(t *testing.T, c Config) {
 	for i := range uint64(12) {
 		group.Go(func() {
 			size := int64(1000 + 50_000*i)
-			key := blob.NewKey(task)
+			key := blob.NewKey("owner", task)
 			if err := s.Put(t.Context(), key, pattern(i, size)); err != nil {
 				t.Errorf("Put = %v", err)
 				return
@@ -204,7 +204,7 @@ func lists(t *testing.T, c Config) {
 	s := c.Open(t)
 	var want []string
 	for i := range 23 {
-		key := blob.NewKey(fmt.Sprintf("0197f1c2-7d1e-7b0a-9c55-3f0e8f6a1b%02x", i/2))
+		key := blob.NewKey("owner", fmt.Sprintf("0197f1c2-7d1e-7b0a-9c55-3f0e8f6a1b%02x", i/2))
 		if err := s.Put(t.Context(), key, pattern(uint64(i), 10)); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func processes(t *testing.T, c Config) {
 
 func oddKeys(t *testing.T, c Config) {
 	s := c.Open(t)
-	good := blob.NewKey(task)
+	good := blob.NewKey("owner", task)
 	for _, key := range []string{"", "x", "../../etc/passwd", task, task + "/", task + "/../../../../../../etc/passwd", good + "x", good[:len(good)-1] + ".", "/" + good[1:], task + "\\" + good[37:]} {
 		if err := s.Put(t.Context(), key, pattern(1, 1)); !errors.Is(err, blob.ErrInvalid) {
 			t.Errorf("Put under %q = %v, want ErrInvalid", key, err)
@@ -274,7 +274,7 @@ func large(t *testing.T, c Config) {
 	if size == 0 {
 		size = 256 << 20
 	}
-	set, err := blob.NewSet(blob.Named{Name: "s", Store: c.Open(t)})
+	set, err := blob.NewSet("owner", blob.Named{Name: "s", Store: c.Open(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

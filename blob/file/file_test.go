@@ -37,7 +37,7 @@ func TestACrashLeavesTemporaryFilesThatTidyRemoves(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir)
-	key := blob.NewKey(task)
+	key := blob.NewKey("owner", task)
 	if err := s.Put(t.Context(), key, strings.NewReader("whole")); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestNoLinkLeadsOutOfTheFolder(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	key := blob.NewKey(task)
+	key := blob.NewKey("owner", task)
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "2c"), 0o700), os.Symlink(secret, filepath.Join(dir, "2c", strings.Replace(key, "/", ".", 1)))); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestNoLinkLeadsOutOfTheFolder(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, other[len(other)-2:])); err != nil {
 		t.Fatal(err)
 	}
-	_ = s.Put(t.Context(), blob.NewKey(other), strings.NewReader("x"))
+	_ = s.Put(t.Context(), blob.NewKey("owner", other), strings.NewReader("x"))
 	names, err := os.ReadDir(outside)
 	if err != nil || len(names) != 1 {
 		t.Errorf("the folder outside has %v, %v, want the secret alone", names, err)
@@ -95,7 +95,7 @@ func TestTheFolderIsItsOwnersAlone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, dir)
-	key := blob.NewKey(task)
+	key := blob.NewKey("owner", task)
 	if err := s.Put(t.Context(), key, bytes.NewReader(nil)); err != nil {
 		t.Fatal(err)
 	}

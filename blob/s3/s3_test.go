@@ -62,7 +62,7 @@ func TestUploadsThatNeverEndedAreTidied(t *testing.T) {
 	server := servers.StartS3(t)
 	s := bucket(t, server, "tidy")
 	for range 3 {
-		if err := s.BeginUpload(t.Context(), blob.NewKey(task)); err != nil {
+		if err := s.BeginUpload(t.Context(), blob.NewKey("owner", task)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestAnUploadThatFailsIsAborted(t *testing.T) {
 	s := bucket(t, server, "abort")
 	ctx, cancel := context.WithCancel(t.Context())
 	source := io.MultiReader(io.LimitReader(zeros{}, 20<<20), after(cancel), io.LimitReader(zeros{}, 20<<20))
-	if err := s.Put(ctx, blob.NewKey(task), source); !errors.Is(err, context.Canceled) {
+	if err := s.Put(ctx, blob.NewKey("owner", task), source); !errors.Is(err, context.Canceled) {
 		t.Errorf("Put = %v, want context.Canceled", err)
 	}
 	if n, err := s.Tidy(t.Context(), -time.Minute); n != 0 || err != nil {
@@ -135,7 +135,7 @@ func TestAnAnswerThatIsLostLosesNothing(t *testing.T) {
 			what := r.Method + r.URL.RawQuery
 			return last.Swap(what) != what
 		}), "lost", server.Secret)
-		key := blob.NewKey(task)
+		key := blob.NewKey("owner", task)
 		if err := s.Put(t.Context(), key, io.LimitReader(zeros{}, size)); err != nil {
 			t.Errorf("Put of %d bytes = %v, want no error", size, err)
 			continue
@@ -156,7 +156,7 @@ func TestAServerThatRestartsIsWaitedFor(t *testing.T) {
 	server := servers.StartS3(t)
 	s := bucket(t, server, "restart")
 	server.Stop()
-	key := blob.NewKey(task)
+	key := blob.NewKey("owner", task)
 	var putting sync.WaitGroup
 	var err error
 	putting.Go(func() { err = s.Put(t.Context(), key, strings.NewReader("x")) })
@@ -169,7 +169,7 @@ func TestAServerThatRestartsIsWaitedFor(t *testing.T) {
 func TestErrorsSayWhatIsWrong(t *testing.T) {
 	server := servers.StartS3(t)
 	bucket(t, server, "errors")
-	key := blob.NewKey(task)
+	key := blob.NewKey("owner", task)
 	_, err := open(t, server.Endpoint, "errors", "wrong secret").Get(t.Context(), key)
 	if err == nil || errors.Is(err, blob.ErrNotFound) || !strings.Contains(err.Error(), "SignatureDoesNotMatch") || strings.Contains(err.Error(), "wrong secret") {
 		t.Errorf("Get with a wrong secret = %v, want it to say so without the secret", err)
