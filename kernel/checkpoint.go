@@ -17,7 +17,7 @@ func (r *Run) Save(ctx context.Context, entries map[string][]byte, consume ...ID
 		if err := store.CheckKey("entry", name); err != nil {
 			return err
 		}
-		if err := r.k.fits("entry "+name, r.task.Kind, len(value)); err != nil {
+		if err := r.k.fits("entry "+name, r.task.Kind, value); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ func (k *Kernel) Get(ctx context.Context, id ID) (Task, error) {
 	if err != nil {
 		return t, fmt.Errorf("get task %s: %w", id, err)
 	}
-	return k.openTask(t)
+	return k.openTask(ctx, t)
 }
 
 // record reads a task as it is stored.
@@ -26,7 +26,7 @@ func (k *Kernel) record(ctx context.Context, id ID) (t Task, err error) {
 	return t, err
 }
 
-// List pages through tasks. Payloads that are sealed stay sealed.
+// List pages through tasks. Payloads that are sealed stay sealed, and what is in a blob stays there.
 func (k *Kernel) List(ctx context.Context, f store.Filter, page store.PageRequest) (store.Page[Task], error) {
 	var p store.Page[Task]
 	err := k.ask(ctx, func(ctx context.Context) (err error) {
@@ -70,7 +70,7 @@ func (k *Kernel) Send(ctx context.Context, m Message) (ID, error) {
 	if err := store.CheckName("message name", m.Name); err != nil {
 		return ID{}, err
 	}
-	if err := k.fits("message "+m.Name, "message", len(m.Body)); err != nil {
+	if err := k.fits("message "+m.Name, "message", m.Body); err != nil {
 		return ID{}, err
 	}
 	if m.ID.IsZero() {

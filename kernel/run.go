@@ -71,7 +71,7 @@ func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
 			out, err = Outcome{}, &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	if r.opened, err = r.k.openTask(r.task); err != nil {
+	if r.opened, err = r.k.openTask(ctx, r.task); err != nil {
 		return r.unopened(err)
 	}
 	return r.k.handlers[r.task.Kind](ctx, r)

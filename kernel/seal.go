@@ -1,12 +1,14 @@
 package kernel
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/outlast-go/outlast/blob"
 	"github.com/outlast-go/outlast/seal"
 	"github.com/outlast-go/outlast/store"
 )
@@ -75,8 +77,17 @@ func (k *Kernel) unseal(id ID, field string, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// openTask opens what is sealed of a task. A task that is not sealed is left as it is.
-func (k *Kernel) openTask(t Task) (Task, error) {
+// openTask opens what is sealed of a task, and fetches what is not in the record.
+func (k *Kernel) openTask(ctx context.Context, t Task) (Task, error) {
+	t, err := k.unsealTask(t)
+	if err != nil {
+		return t, err
+	}
+	return k.fetchTask(ctx, t)
+}
+
+// unsealTask opens what is sealed of a task. A task that is not sealed is left as it is.
+func (k *Kernel) unsealTask(t Task) (Task, error) {
 	if t.Sealed.IsZero() {
 		return t, nil
 	}
@@ -205,13 +216,17 @@ func (k *Kernel) sealEntries(id ID, entries map[string][]byte) (map[string][]byt
 	return sealed, nil
 }
 
-// unopened decides on a run whose task could not be opened. Where another process may have the key the task waits for it, at no
-// cost; a seal that is broken fails it for good; anything else is a failed attempt.
+// unopened decides on a run whose task could not be opened. Where another process may have the key, or the store of its blobs, the task
+// waits for it, at no cost; a seal that is broken or a blob that is gone fails it for good; anything else is a failed attempt.
 func (r *Run) unopened(err error) (Outcome, error) {
 	r.shut = true
-	err = Typed("seal", err)
+	if errors.Is(err, errBlob) {
+		err = judgeBlob(err)
+	} else {
+		err = Typed("seal", err)
+	}
 	switch {
-	case errors.Is(err, errNoSealer), errors.Is(err, seal.ErrUnknownKey):
+	case errors.Is(err, errNoSealer), errors.Is(err, seal.ErrUnknownKey), errors.Is(err, blob.ErrUnknownStore):
 		return Outcome{Kind: store.OutcomeSnooze, Delay: r.k.jitter(keyWait), Error: describe(err)}, nil
 	case errors.Is(err, seal.ErrForged):
 		return Outcome{}, Permanent(err)
@@ -219,12 +234,16 @@ func (r *Run) unopened(err error) (Outcome, error) {
 	return Outcome{}, err
 }
 
-// refused is the outcome of a run whose own one cannot be written. A sealer that fails may work again: that costs an attempt.
+// refused is the outcome of a run whose own one cannot be written. A sealer or a store of blobs that fails may work again: that
+// costs an attempt.
 func (r *Run) refused(err error) Outcome {
 	out := Outcome{Kind: store.OutcomeFail, Reason: "invalid", Error: describe(Typed("invalid", err))}
-	if errors.Is(err, errNotSealed) {
+	switch {
+	case errors.Is(err, errNotSealed):
 		out = r.failed(Typed("seal", err))
 		r.shut = true // the error is the sealer's, and cannot be sealed
+	case errors.Is(err, errBlob):
+		out = r.failed(Typed("blob", err))
 	}
 	if r.shut {
 		return out

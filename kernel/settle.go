@@ -60,16 +60,20 @@ func (r *Run) Completion(out Outcome) (Completion, error) {
 
 // check refuses what can never be stored, and seals the rest.
 func (k *Kernel) check(r *Run, out Outcome) (Outcome, error) {
-	if err := k.fits("result", r.task.Kind, len(out.Result)); err != nil {
+	if err := k.fits("result", r.task.Kind, out.Result); err != nil {
 		return out, err
 	}
 	for name, value := range out.Entries {
-		if err := k.fits("entry "+name, r.task.Kind, len(value)); err != nil {
+		if err := k.fits("entry "+name, r.task.Kind, value); err != nil {
 			return out, err
 		}
 	}
 	if n := len(out.Follow); n > store.FollowLimit {
 		return out, fmt.Errorf("%w: the outcome has %d follow-ups; at most %d are allowed: submit more through a group", store.ErrInvalid, n, store.FollowLimit)
+	}
+	out, err := k.spillResult(r, out)
+	if err != nil {
+		return out, err
 	}
 	return k.sealOutcome(r, out)
 }

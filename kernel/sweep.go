@@ -121,5 +121,8 @@ func (k *Kernel) pruneLoop(ctx context.Context) {
 				break
 			}
 		}
+		if !k.blobs.Empty() {
+			k.sweepBlobs(ctx)
+		}
 	}
 }
