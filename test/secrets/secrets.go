@@ -45,6 +45,9 @@ func (p *Planter) Text(place string) string {
 	return p.texts[place]
 }
 
+// Large is the secret of a place, over and over: more than stays in a record where there are blobs.
+func (p *Planter) Large(place string) []byte { return bytes.Repeat(p.At(place), 5000) }
+
 // Places lists where secrets were planted.
 func (p *Planter) Places() []string {
 	p.mu.Lock()
@@ -109,6 +112,9 @@ func (p *Planter) Handlers() map[string]kernel.Handler {
 		"plant.panic": func(context.Context, *kernel.Run) (kernel.Outcome, error) {
 			panic(p.Text("panic"))
 		},
+		"plant.large": func(context.Context, *kernel.Run) (kernel.Outcome, error) {
+			return kernel.Done(p.Large("large result")), nil
+		},
 		"plant.done": func(context.Context, *kernel.Run) (kernel.Outcome, error) { return kernel.Outcome{}, nil },
 	}
 }
@@ -165,12 +171,14 @@ func (p *Planter) Submit(t testing.TB, k *kernel.Kernel) {
 	_, err4 := k.PutSchedule(t.Context(), kernel.Schedule{Name: "planted", Rule: "every 1s", Task: kernel.Spec{
 		Kind: "plant.done", Args: p.At("schedule"), OnEnd: &kernel.Spec{Kind: "plant.done", Args: p.At("OnEnd of a schedule")},
 	}})
+	large, err6 := k.Submit(t.Context(), kernel.Spec{Kind: "plant.large", Args: p.Large("large args")})
 	_, err5 := k.Send(t.Context(), kernel.Message{Task: first.ID, Name: "go", Body: p.At("message")})
-	if err := errors.Join(err, err1, err2, err3, err4, err5); err != nil {
+	if err := errors.Join(err, err1, err2, err3, err4, err5, err6); err != nil {
 		t.Fatalf("plant: %v", err)
 	}
 	kerneltest.Wait(t, k, first.ID, store.Done)
 	kerneltest.Wait(t, k, store.OnEndID(first.ID, 0), store.Done)
+	kerneltest.Wait(t, k, large.ID, store.Done)
 	for _, kind := range []string{"plant.fail", "plant.panic"} {
 		for _, task := range kerneltest.Tasks(t, k, kind) {
 			kerneltest.Wait(t, k, task.ID, store.Failed)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/outlast-go/outlast/blob"
+	"github.com/outlast-go/outlast/blob/file"
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/kernel/kerneltest"
 	"github.com/outlast-go/outlast/seal"
@@ -47,7 +49,12 @@ func plantOn(t *testing.T, dir string, sealer kernel.Sealer) (p *secrets.Planter
 	}
 	defer func() { _ = db.Close() }()
 	lines := &log{}
-	cfg := kernel.Config{Sealer: sealer, Logger: slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	blobs, err := file.Open(filepath.Join(dir, "planted.db.blobs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = blobs.Close() }()
+	cfg := kernel.Config{Sealer: sealer, Blobs: []blob.Named{{Name: "file", Store: blobs}}, Logger: slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	handlers := p.Handlers()
 	handlers["plant.tx"] = endInTransaction(p, db)
 	k, stop := kerneltest.StartOn(t, db, cfg, handlers)
@@ -60,6 +67,9 @@ func plantOn(t *testing.T, dir string, sealer kernel.Sealer) (p *secrets.Planter
 		return err
 	})
 	p.Submit(t, k)
+	if _, err := k.PutBlob(t.Context(), k.NewID(), bytes.NewReader(p.Large("blob"))); err != nil {
+		t.Fatal(err)
+	}
 	kerneltest.Wait(t, k, prepared.ID, store.Done)
 	inFiles = append(inFiles, places(p.FindIn(t, dir))...) // while it is open, with its write-ahead log
 	if err := stop(); err != nil {
