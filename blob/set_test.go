@@ -57,7 +57,7 @@ func read(set *blob.Set, ref blob.Ref) (string, error) {
 	return string(text), err
 }
 
-// PH-132
+// PH-132, PH-121
 func TestTheLastStoreWritesAndAllRead(t *testing.T) {
 	t.Parallel()
 	a, b := blob.Named{Name: "a", Store: folder(t, t.TempDir())}, blob.Named{Name: "b", Store: folder(t, t.TempDir())}

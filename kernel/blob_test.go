@@ -258,7 +258,7 @@ func TestAMissingBlobIsAPermanentErrorOfWhoeverOpensIt(t *testing.T) {
 	})
 }
 
-func TestBlobsGoWithTheirTasks(t *testing.T) { // PH-128
+func TestBlobsGoWithTheirTasks(t *testing.T) { // PH-128, X-20
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		mem := memory.New(memory.Config{})

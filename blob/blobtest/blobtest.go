@@ -35,10 +35,10 @@ func Run(t *testing.T, fresh func(t testing.TB) Config) {
 		name string
 		run  func(t *testing.T, c Config)
 	}{
-		{"what was put is read, of every size", reads},         // PH-120, PH-122
-		{"what is missing is told as missing", missing},        // PH-123
-		{"deleting twice is fine", deletes},                    // PH-124
-		{"a source that breaks off leaves nothing", breaksOff}, // PH-121
+		{"what was put is read, of every size", reads},  // PH-120, PH-122, PH-127
+		{"what is missing is told as missing", missing}, // PH-123, PH-125
+		{"deleting twice is fine", deletes},             // PH-124
+		{"a source that breaks off leaves nothing", breaksOff},
 		{"a put whose context ends leaves nothing", cancelled},
 		{"many at once are safe", many}, // PH-126
 		{"a list has every blob once, with its age", lists},

@@ -37,7 +37,7 @@ var rooms = slices.Concat(
 		{name: "store/postgres", ours: []string{"store"}, libs: []string{"github.com/jackc/pgx/v5"}},
 		{name: "store/redis", ours: []string{"store"}, libs: []string{"github.com/redis/go-redis/v9"}},
 		{name: "store"},
-		{name: "seal", libs: []string{"*"}},
+		{name: "seal"},
 		{name: "blob/instore", ours: []string{"blob", "store"}},
 		{name: "blob/blobtest", ours: []string{"blob"}},
 		{name: "blob/...", ours: []string{"blob", "seal"}},
