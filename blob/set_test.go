@@ -207,11 +207,11 @@ func TestASweepRemovesWhatIsOldAndNotNeeded(t *testing.T) {
 		return id == blob.Task(keys["needed"]), nil
 	}
 	sweep := blob.NewSweep(set)
-	if n, err := sweep.Next(t.Context(), time.Minute, needed); n != 2 || err != nil || asked != 4 {
-		t.Errorf("Next = %d, %v after %d questions, want 2 after 4", n, err, asked)
+	if n, err := sweep.Next(t.Context(), time.Minute, needed); n != (blob.Swept{Seen: 6, Removed: 2}) || err != nil || asked != 4 {
+		t.Errorf("Next = %+v, %v after %d questions, want 2 after 4", n, err, asked)
 	}
-	if n, err := sweep.Next(t.Context(), time.Minute, needed); n != 0 || err != nil {
-		t.Errorf("Next again = %d, %v, want nothing more", n, err)
+	if n, err := sweep.Next(t.Context(), time.Minute, needed); n.Removed != 0 || err != nil {
+		t.Errorf("Next again = %+v, %v, want nothing more", n, err)
 	}
 	for _, s := range []*file.Store{a, b} {
 		for name, there := range map[string]bool{"needed": true, "old": false, "young": true} {
@@ -230,12 +230,12 @@ func TestASweepRemovesWhatIsOldAndNotNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, set := range []*blob.Set{foreign, nobody} {
-		if n, err := blob.NewSweep(set).Next(t.Context(), 0, func(context.Context, string) (bool, error) { return false, nil }); n != 0 || err != nil {
-			t.Errorf("Next of another owner = %d, %v, want nothing removed", n, err)
+		if n, err := blob.NewSweep(set).Next(t.Context(), 0, func(context.Context, string) (bool, error) { return false, nil }); n.Removed != 0 || err != nil {
+			t.Errorf("Next of another owner = %+v, %v, want nothing removed", n, err)
 		}
 	}
 	away := errors.New("the store is away")
-	if n, err := sweep.Next(t.Context(), 0, func(context.Context, string) (bool, error) { return false, away }); n != 0 || !errors.Is(err, away) {
-		t.Errorf("Next while the store is away = %d, %v, want nothing removed", n, err)
+	if n, err := sweep.Next(t.Context(), 0, func(context.Context, string) (bool, error) { return false, away }); n.Removed != 0 || !errors.Is(err, away) {
+		t.Errorf("Next while the store is away = %+v, %v, want nothing removed", n, err)
 	}
 }

@@ -24,27 +24,31 @@ type Sweep struct {
 // NewSweep makes a sweep over all stores of a set. It may be used by one goroutine at a time.
 func NewSweep(s *Set) *Sweep { return &Sweep{set: s, cursors: map[string]string{}} }
 
+// Swept tells what one page did.
+type Swept struct{ Seen, Removed int }
+
 // Next does one page of each store. One store that fails does not keep the others; what it could not do comes again.
-func (s *Sweep) Next(ctx context.Context, grace time.Duration, needed func(ctx context.Context, task string) (bool, error)) (removed int, err error) {
+func (s *Sweep) Next(ctx context.Context, grace time.Duration, needed func(ctx context.Context, task string) (bool, error)) (sum Swept, err error) {
 	if s.set.owner == "" {
-		return 0, nil
+		return sum, nil
 	}
 	for _, n := range s.set.stores {
-		some, failed := s.page(ctx, n, grace, needed)
-		removed += some
+		one, failed := s.page(ctx, n, grace, needed)
+		sum.Seen, sum.Removed = sum.Seen+one.Seen, sum.Removed+one.Removed
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("sweep blobs of %s: %w", n.Name, failed))
 		}
 	}
-	return removed, err
+	return sum, err
 }
 
-func (s *Sweep) page(ctx context.Context, n Named, grace time.Duration, needed func(context.Context, string) (bool, error)) (removed int, err error) {
+func (s *Sweep) page(ctx context.Context, n Named, grace time.Duration, needed func(context.Context, string) (bool, error)) (one Swept, err error) {
 	page, err := n.Store.List(ctx, s.cursors[n.Name], sweepPage)
 	if err != nil {
 		s.cursors[n.Name] = "" // perhaps it was the cursor
-		return 0, err
+		return one, err
 	}
+	one.Seen = len(page.Items)
 	known := map[string]bool{} // a task has often several
 	for _, b := range page.Items {
 		if b.Age < grace || !ownedBy(s.set.owner, b.Key) {
@@ -54,7 +58,7 @@ func (s *Sweep) page(ctx context.Context, n Named, grace time.Duration, needed f
 		keep, ok := known[task]
 		if !ok {
 			if keep, err = needed(ctx, task); err != nil {
-				return removed, err
+				return one, err
 			}
 			known[task] = keep
 		}
@@ -62,14 +66,15 @@ func (s *Sweep) page(ctx context.Context, n Named, grace time.Duration, needed f
 			continue
 		}
 		if err := n.Store.Delete(ctx, b.Key); err != nil {
-			return removed, err
+			return one, err
 		}
-		removed++
+		one.Removed++
 	}
 	s.cursors[n.Name] = page.Cursor
 	if page.Cursor != "" {
-		return removed, nil
+		return one, nil
 	}
 	left, err := n.Store.Tidy(ctx, max(grace, tidyAfter))
-	return removed + left, err
+	one.Removed += left
+	return one, err
 }

@@ -318,3 +318,21 @@ func TestBlobSettingsThatCannotBeMeantAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// The sweep is not outrun by what makes blobs faster than it looks.
+func TestManyBlobsWithoutATaskGoSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		mem := memory.New(memory.Config{})
+		k, _ := kerneltest.StartOn(t, mem, kernel.Config{Blobs: named(blobsOf(t, mem)), BlobGrace: 20 * time.Minute}, nil)
+		for range 3000 {
+			if _, err := k.PutBlob(t.Context(), k.NewID(), strings.NewReader("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wait(t.Context(), 23*time.Minute)
+		if page, err := mem.BlobList(t.Context(), store.PageRequest{}); err != nil || len(page.Items) != 0 {
+			t.Errorf("%d blobs are left, %v, want none", len(page.Items), err)
+		}
+	})
+}
