@@ -54,6 +54,15 @@ func (k *Kernel) OpenBlob(ctx context.Context, ref Ref) (io.ReadCloser, error) {
 	return &blobReader{r}, nil
 }
 
+// DropBlob removes a blob that no record refers to, before the sweep finds it: of an attempt that failed, for one. There need not
+// be one.
+func (k *Kernel) DropBlob(ctx context.Context, ref Ref) error {
+	if err := k.open(); err != nil {
+		return err
+	}
+	return Typed("blob", k.blobs.Delete(ctx, ref))
+}
+
 // judgeBlob marks what no further attempt can mend.
 func judgeBlob(err error) error {
 	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrCorrupt) || errors.Is(err, blob.ErrInvalid) || errors.Is(err, seal.ErrForged) {

@@ -234,6 +234,14 @@ func TestHandlersPutAndOpenBlobs(t *testing.T) {
 		if _, err := io.ReadAll(r); !errors.Is(err, blob.ErrCorrupt) {
 			t.Errorf("a blob with another digest = %v, want ErrCorrupt", err)
 		}
+		for range 2 {
+			if err := k.DropBlob(t.Context(), ref); err != nil {
+				t.Errorf("DropBlob = %v, want no error, also twice", err)
+			}
+		}
+		if _, err := k.OpenBlob(t.Context(), ref); !errors.Is(err, blob.ErrNotFound) {
+			t.Errorf("OpenBlob of what was dropped = %v, want ErrNotFound", err)
+		}
 		none := kerneltest.New(t, mem.Process(), kernel.Config{})
 		if _, err := none.PutBlob(t.Context(), id, strings.NewReader("x")); !errors.Is(err, blob.ErrUnknownStore) {
 			t.Errorf("PutBlob without a store = %v, want ErrUnknownStore", err)

@@ -37,7 +37,7 @@ func (k *Kernel) Reseal(ctx context.Context) (ResealReport, error) {
 		return ResealReport{}, fmt.Errorf("reseal: a store of the engine %s cannot: %w", k.store.Info().Engine, errors.ErrUnsupported)
 	}
 	if k.cfg.Sealer == nil {
-		return ResealReport{}, fmt.Errorf("reseal: %w", errNoSealer)
+		return ResealReport{}, fmt.Errorf("reseal: %w", ErrNoSealer)
 	}
 	r := &resealing{k: k, store: keeper}
 	old, tells := k.cfg.Sealer.(stale)

@@ -28,10 +28,10 @@ const sealedText = "(sealed)"
 // keyWait is how long a task waits that this process has no key for: another one may.
 const keyWait = 10 * time.Second
 
-var (
-	errNoSealer  = errors.New("the task is sealed, and this process has no sealer: set Config.Sealer")
-	errNotSealed = errors.New("not sealed")
-)
+// ErrNoSealer says that a task is sealed and this process cannot open it: Config.Sealer is not set.
+var ErrNoSealer = errors.New("the task is sealed, and this process has no sealer: set Config.Sealer")
+
+var errNotSealed = errors.New("not sealed")
 
 func about(id ID, field string) string { return id.String() + "/" + field }
 
@@ -54,7 +54,7 @@ func (k *Kernel) seal(id ID, field string, plain []byte) ([]byte, error) {
 	case plain == nil:
 		return nil, nil
 	case k.cfg.Sealer == nil:
-		return nil, fmt.Errorf("%w: %w", errNotSealed, errNoSealer)
+		return nil, fmt.Errorf("%w: %w", errNotSealed, ErrNoSealer)
 	}
 	sealed, err := k.cfg.Sealer.Seal(about(id, field), plain)
 	if err != nil {
@@ -68,7 +68,7 @@ func (k *Kernel) unseal(id ID, field string, sealed []byte) ([]byte, error) {
 		return nil, nil
 	}
 	if k.cfg.Sealer == nil {
-		return nil, errNoSealer
+		return nil, ErrNoSealer
 	}
 	plain, err := k.cfg.Sealer.Open(about(id, field), sealed)
 	if err != nil {
@@ -92,7 +92,7 @@ func (k *Kernel) unsealTask(t Task) (Task, error) {
 		return t, nil
 	}
 	if k.cfg.Sealer == nil {
-		return veil(t), errNoSealer
+		return veil(t), ErrNoSealer
 	}
 	args, err1 := k.unseal(t.Sealed, "args", t.Args)
 	result, err2 := k.unseal(t.ID, "result", t.Result)
@@ -226,7 +226,7 @@ func (r *Run) unopened(err error) (Outcome, error) {
 		err = Typed("seal", err)
 	}
 	switch {
-	case errors.Is(err, errNoSealer), errors.Is(err, seal.ErrUnknownKey), errors.Is(err, blob.ErrUnknownStore):
+	case errors.Is(err, ErrNoSealer), errors.Is(err, seal.ErrUnknownKey), errors.Is(err, blob.ErrUnknownStore):
 		return Outcome{Kind: store.OutcomeSnooze, Delay: r.k.jitter(keyWait), Error: describe(err)}, nil
 	case errors.Is(err, seal.ErrForged):
 		return Outcome{}, Permanent(err)

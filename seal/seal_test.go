@@ -204,3 +204,18 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkSealAndOpen(b *testing.B) {
+	r := ring(b)
+	for _, size := range []int{100, 1 << 10, 64 << 10} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			plain := make([]byte, size)
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				if _, err := r.Open(about, sealed(b, r, plain)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
