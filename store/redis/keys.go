@@ -6,7 +6,7 @@ import "strings"
 // touches lies on one node. The scripts make every other key from that prefix. <id> is the 16 raw bytes of an id, \0 a zero
 // byte; lex is a sorted set whose members all have the score 0 and sort by their bytes. None of the keys has a time to live.
 //
-//	meta                      hash     schema: the version of the records
+//	meta                      hash     schema: the version of the records; id: made by chance with the namespace
 //	state                     hash     pulse (since, last), gates (passed, passedby, suspects), a counter (ripe)
 //	t:<id>                    string   a task: what changes (msgpack)
 //	c:<id>                    string   a task: what was submitted, args and all
@@ -52,6 +52,9 @@ import "strings"
 //	schedule:<name>           string   a schedule
 //	schedules, ticks          lex,     schedules by name, by their next time
 //	                          zset
+//	blob:<key>                hash     a blob: its chunks by number
+//	blobs, blobat             lex,     blobs by key, and when their last chunk was put
+//	                          hash
 //	queues                    hash     counts by queue and state
 //	stat:<minute>, minutes    hash,    statistics of a minute, and which there are; kept for 31 days
 //	                          zset
@@ -62,6 +65,7 @@ const (
 	keyMeta     = "meta"
 	keyWorker   = "w:"
 	keyTask     = "t:"
+	keyBlob     = "blob:"
 	chanAll     = "notice:all"
 	chanWork    = "notice:work:"
 	chanAsked   = "notice:asked:"

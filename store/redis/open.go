@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -202,6 +204,14 @@ func (s *Store) checkSchema(ctx context.Context) error {
 		return s.explain("read the version of the records", err)
 	case have > schemaVersion:
 		return fmt.Errorf("the records of namespace %s have schema %d, and this version knows up to %d; update this program", s.namespace, have, schemaVersion)
+	}
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	if err := c.Do(ctx, c.B().Hsetnx().Key(key).Field("id").Value(hex.EncodeToString(random[:])).Build()).Error(); err != nil {
+		return s.explain("mark the namespace", err)
+	}
+	if s.id, err = c.Do(ctx, c.B().Hget().Key(key).Field("id").Build()).ToString(); err != nil {
+		return s.explain("read the ID of the namespace", err)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type Store struct {
 	cfg       Config
 	namespace string
 	prefix    string
+	id        string // of the namespace, made by chance
 	times     string // the times of the protocol, as scripts read them
 	client    rueidis.Client
 	server    server
@@ -94,7 +95,7 @@ func (s *Store) Close() error { return s.close() }
 // Info tells what this store is.
 func (s *Store) Info() store.Info {
 	return store.Info{
-		Engine: "redis", Namespace: s.namespace, Version: s.server.version, Schema: schemaVersion, Evidence: s.evidence,
+		Engine: "redis", Namespace: s.namespace, ID: s.id, Version: s.server.version, Schema: schemaVersion, Evidence: s.evidence,
 		Survives: s.server.survives(), Timing: s.cfg.Timing,
 	}
 }
