@@ -2,8 +2,10 @@ package redis_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/store/redis"
@@ -120,4 +122,85 @@ func TestAForeignKeyIsAnErrorOfTheCall(t *testing.T) {
 	}
 	server.Do("RENAME", "kept", "outlast:{default}:all")
 	mustSubmit(t, s, specs(1))
+}
+
+// What has ended and was removed leaves nothing behind: no index, no lane, no line, no count.
+func TestNothingIsLeftOfWhatWasRemoved(t *testing.T) {
+	t.Parallel()
+	server := servers.NewRedis(t, servers.RedisConfig{})
+	s, err := redis.Open(t.Context(), server.URL(), redis.Config{Log: quiet(), Timing: store.Timing{Horizon: time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := t.Context()
+	mustJoin(t, s, "w")
+	everything(t, s)
+	if err := s.Resume(ctx, store.Scope{Lane: "paused"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PutLimit(ctx, store.Limit{Key: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutWeight(ctx, "default", "a", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteSchedule(ctx, "s"); err != nil {
+		t.Fatal(err)
+	}
+	left := 1
+	for range 50 {
+		if left = sweep(t, s); left == 0 {
+			break
+		}
+		pause(ctx, 5*time.Millisecond)
+	}
+	if _, err := s.Leave(ctx, "w"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Recover(ctx, store.RecoverRequest{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	names, err := s.Names(ctx)
+	if err != nil || left != 0 {
+		t.Fatalf("%d tasks are left, %v, want none", left, err)
+	}
+	for _, name := range names {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(name, "outlast:{default}:"), ":")
+		if !slices.Contains([]string{"meta", "state", "stat", "minutes", "clocks"}, kind) {
+			t.Errorf("the key %q is left", name)
+		}
+	}
+}
+
+// sweep ends and removes what it can, and returns how many tasks are left.
+func sweep(t *testing.T, s *redis.Store) int {
+	t.Helper()
+	ctx := t.Context()
+	page, err := s.List(ctx, store.Filter{}, store.PageRequest{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range page.Items {
+		switch {
+		case task.State == store.Running:
+			mustComplete(t, s, task, nil)
+		case !task.State.Terminal():
+			_, err = s.Cancel(ctx, task.ID, "")
+		case task.State == store.Failed || task.Retention < 0:
+			err = s.Delete(ctx, task.ID)
+		case task.Retention > 0:
+			err = s.Delete(ctx, task.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Promote(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Prune(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	return len(page.Items)
 }

@@ -9,6 +9,7 @@ import (
 
 // seen is what the server says of the sessions of others.
 type seen struct {
+	gated bool // a pass now would not be let through
 	runID string
 	gone  map[string]int64
 	here  map[string]int64
@@ -23,7 +24,10 @@ func (s *Store) Recover(ctx context.Context, req store.RecoverRequest) (store.Re
 	var conn doer = s.client
 	var saw seen
 	if up := s.session.soon(ctx); up != nil && up.cid != 0 {
-		if found, err := s.look(ctx, up); err == nil {
+		if found, err := s.look(ctx, up, &req); err == nil {
+			if found.gated {
+				return store.RecoverResult{Gated: true}, nil
+			}
 			found.here[req.Worker] = up.cid // this very step shows it
 			conn, saw = up.conn, found
 		}
@@ -48,13 +52,20 @@ func (s *Store) Recover(ctx context.Context, req store.RecoverRequest) (store.Re
 }
 
 // look asks the server which of the sessions of the living it still has.
-func (s *Store) look(ctx context.Context, up *line) (seen, error) {
+func (s *Store) look(ctx context.Context, up *line, req *store.RecoverRequest) (seen, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	saw := seen{runID: up.runID, gone: map[string]int64{}, here: map[string]int64{}}
-	r, err := s.runOn(ctx, up.conn, "witness", func(o *object) { o.key("run").str(up.runID) })
+	r, err := s.runOn(ctx, up.conn, "witness", func(o *object) {
+		o.key("worker").str(req.Worker)
+		o.bool("force", req.Force)
+		up.named(o)
+	})
 	if err != nil {
 		return saw, err
+	}
+	if saw.gated = r.bool("gated"); saw.gated {
+		return saw, nil
 	}
 	list := r.list("list")
 	if len(list) == 0 {
