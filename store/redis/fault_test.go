@@ -132,7 +132,8 @@ func (p *process) work(ctx context.Context) {
 func (p *process) round(ctx context.Context) int {
 	req := claimOf(p.worker, 10)
 	var tasks []store.Task
-	p.again(ctx, func(ctx context.Context, repeat bool) error {
+	// A call that has begun is brought to its end, also when the test has begun to end: what it has claimed would be nobody's.
+	p.again(context.WithoutCancel(ctx), func(ctx context.Context, repeat bool) error {
 		req.Repeat = repeat
 		res, err := p.s.Claim(ctx, req)
 		tasks = res.Tasks
@@ -145,7 +146,6 @@ func (p *process) round(ctx context.Context) int {
 	if len(items) == 0 {
 		return 0
 	}
-	// What was claimed is completed, also when the test has begun to end.
 	p.again(context.WithoutCancel(ctx), func(ctx context.Context, _ bool) error {
 		res, err := p.s.Complete(ctx, store.CompleteRequest{Items: items})
 		if err != nil {

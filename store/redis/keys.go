@@ -17,8 +17,8 @@ import "strings"
 //	kids:<id>                 lex      ids of the tasks whose parent this is
 //	keyed:<kind>\0<key>       lex      ids of the tasks that have, or had, this unique key
 //	u:<kind>\0<key>           string   who holds the unique key, and until when
-//	due, startby, expiry,     zset     ids by the time at which something is to be done
-//	overdue
+//	due, startby, expiry      zset     ids by the time at which something is to be done
+//	overdue                   zset     ids of what runs by the end of its time
 //	held:<worker>             lex      ids of what a worker runs
 //	asks:<worker>             lex      ids of those of them that were asked to end
 //	holders                   set      workers that hold something, or did
