@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -23,18 +24,16 @@ func TestMain(m *testing.M) {
 }
 
 // The whole contract on a virtual clock, which the scripts are handed instead of the server's: times are compared exactly.
-func TestConformance(t *testing.T) { storetest.Run(t, engine(t, true)) }
+func TestConformance(t *testing.T) { storetest.Run(t, engine(servers.SharedRedis(t))) }
 
 var worlds atomic.Int64
 
-func engine(t *testing.T, virtual bool) storetest.Engine {
-	url := servers.SharedRedis(t)
-	e := storetest.Engine{
-		Name: "redis", Unit: time.Second, Virtual: virtual, Quick: quick,
+func engine(url string) storetest.Engine {
+	return storetest.Engine{
+		Name: "redis", Unit: time.Second, Virtual: true, Quick: quick,
 		New: func(t testing.TB, timing store.Timing) storetest.World {
 			w := &world{t: t, url: fmt.Sprintf("%snamespace=test-%d-%d", withOptions(url), os.Getpid(), worlds.Add(1)), timing: timing}
 			w.now = time.Date(2024, 2, 29, 23, 59, 30, 0, time.UTC)
-			w.virtual = virtual
 			w.first = w.open(t)
 			t.Cleanup(w.clean)
 			return w
@@ -47,10 +46,6 @@ func engine(t *testing.T, virtual bool) storetest.Engine {
 		},
 		Cut: func(of storetest.World, worker string) { of.(*world).cut(worker) },
 	}
-	if !virtual {
-		e.Unit = realUnit
-	}
-	return e
 }
 
 // withOptions ends a URL so that an option can follow.
@@ -65,11 +60,10 @@ func withOptions(url string) string {
 }
 
 type world struct {
-	t       testing.TB
-	url     string
-	timing  store.Timing
-	virtual bool
-	first   *redis.Store
+	t      testing.TB
+	url    string
+	timing store.Timing
+	first  *redis.Store
 
 	mu  sync.Mutex
 	now time.Time
@@ -83,11 +77,7 @@ func (w *world) clock() time.Time {
 
 func (w *world) open(t testing.TB) *redis.Store {
 	t.Helper()
-	clock := w.clock
-	if !w.virtual {
-		clock = nil
-	}
-	s, err := redis.OpenClock(context.Background(), w.url, redis.Config{Timing: w.timing, Log: quiet()}, clock)
+	s, err := redis.OpenClock(context.Background(), w.url, redis.Config{Timing: w.timing, Log: quiet()}, w.clock)
 	if err != nil {
 		t.Fatalf("Open = %v, want no error", err)
 	}
@@ -136,10 +126,6 @@ func (w *world) gone(id int64) {
 }
 
 func (w *world) Pass(d time.Duration) {
-	if !w.virtual {
-		<-time.After(d)
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
@@ -158,12 +144,42 @@ func (w *world) clean() {
 	s.Close()
 }
 
-// The same contract on the server's own clock, with smaller big cases. It takes minutes, for it waits where a virtual clock jumps.
-func TestConformanceOnTheServersClock(t *testing.T) {
-	if os.Getenv("OUTLAST_LONG") == "" {
-		t.Skip("it waits for minutes; set OUTLAST_LONG=1 to run it. The tests of faults run on the server's clock, too")
+// A user who may not list connections has no evidence; all else holds.
+func TestConformanceWithoutEvidence(t *testing.T) {
+	server := servers.NewRedis(t, servers.RedisConfig{})
+	server.Do("ACL", "SETUSER", "blind", "on", ">secret", "~*", "&*", "+@all", "-client|list")
+	e := engine(strings.Replace(server.URL(), "redis://", "redis://blind:secret@", 1))
+	e.Name, e.Quick = "redis/none", 50
+	before := flag.Lookup("rapid.checks").Value.String()
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		t.Fatal(err)
 	}
-	e := engine(t, false)
-	e.Quick = 25
+	defer func() { _ = flag.Set("rapid.checks", before) }()
 	storetest.Run(t, e)
+}
+
+// Without a clock of its own a store goes by the server's.
+func TestTheServersClockCounts(t *testing.T) {
+	t.Parallel()
+	s := mustOpen(t)
+	mustJoin(t, s, "w")
+	before := time.Now()
+	now, err := s.Now(t.Context())
+	if err != nil || now.Before(before.Add(-time.Second)) || now.After(time.Now().Add(time.Second)) {
+		t.Fatalf("Now = %v, %v, want about %v", now, err, before)
+	}
+	spec := newSpec()
+	spec.Delay = 300 * time.Millisecond
+	mustSubmit(t, s, []store.Spec{spec})
+	res, err := s.Claim(t.Context(), claimOf("w", 1))
+	if err != nil || len(res.Tasks) != 0 || res.Next <= 0 || res.Next > spec.Delay {
+		t.Fatalf("Claim = %d tasks, next in %v, %v, want none yet", len(res.Tasks), res.Next, err)
+	}
+	<-time.After(res.Next)
+	if res, err = s.Claim(t.Context(), claimOf("w", 1)); err != nil || len(res.Tasks) != 1 {
+		t.Fatalf("Claim after Next = %d tasks, %v, want one", len(res.Tasks), err)
+	}
+	if got := res.Tasks[0]; got.StartedAt.Sub(got.CreatedAt) < spec.Delay || got.StartedAt.Before(now) {
+		t.Errorf("created at %v, started at %v, want %v between them", got.CreatedAt, got.StartedAt, spec.Delay)
+	}
 }

@@ -6,11 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
-
-// realUnit is the grain of time on the server's own clock.
-const realUnit = 40 * time.Millisecond
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
