@@ -20,7 +20,7 @@ func (s *Store) Complete(ctx context.Context, req store.CompleteRequest) (store.
 	for {
 		n, weight := 0, 0
 		for n < len(items) && (n == 0 || weight < completeChunk) {
-			weight += 1 + len(items[n].Outcome.Follow)
+			weight += 1 + len(items[n].Outcome.Follow) + len(items[n].Outcome.Result)*completeChunk/mouthful
 			n++
 		}
 		claim := req.Claim

@@ -11,8 +11,8 @@
 // touches lies on one node of a cluster. (A cluster is refused for now.) Payloads are bytes and go through no JSON; times are
 // microseconds. No key has a time to live, nothing scans, and nothing costs what is stored: whatever waits stands in a sorted
 // set by what it waits for, and lanes stand by rank, with those that a claim has met shut put aside until what shut them changes.
-// Work is done in chunks, for the server does nothing else meanwhile: more than 500 tasks in one Submit, or 250 outcomes in one
-// Complete, go in several steps.
+// Work is done in chunks, for the server does nothing else meanwhile: more than 500 tasks or 8 MiB in one Submit, or 250 outcomes
+// in one Complete, go in several steps, and a Claim stops at 8 MiB of payload.
 //
 // # Evidence
 //

@@ -174,3 +174,35 @@ func TestExtremesKeepTheirOrder(t *testing.T) {
 		t.Errorf("List = lines %v, want %v", got, lines)
 	}
 }
+
+// Large payloads come in several answers: no single one is larger than the server and the connection can bear.
+func TestLargePayloadsComeInMouthfuls(t *testing.T) {
+	t.Parallel()
+	s := mustOpen(t)
+	mustJoin(t, s, "w")
+	list := specs(30)
+	for i := range list {
+		list[i].Args = make([]byte, 1<<20)
+		list[i].Args[0] = byte(i)
+	}
+	mustSubmit(t, s, list)
+	taken := 0
+	for {
+		res, err := s.Claim(t.Context(), claimOf("w", 100))
+		if err != nil || len(res.Tasks) > 10 || res.Again != (taken+len(res.Tasks) < len(list)) {
+			t.Fatalf("Claim = %d tasks after %d, again %v, %v, want at most 10 at once, and to be told of more", len(res.Tasks), taken, res.Again, err)
+		}
+		if len(res.Tasks) == 0 {
+			break
+		}
+		taken += len(res.Tasks)
+	}
+	if taken != len(list) {
+		t.Errorf("claims took %d tasks, want %d", taken, len(list))
+	}
+	page, err := s.List(t.Context(), store.Filter{}, store.PageRequest{Payload: true})
+	if err != nil || len(page.Items) != len(list) || len(page.Items[0].Args) != 1<<20 {
+		t.Errorf("List = %d tasks, %v, want all with their args", len(page.Items), err)
+	}
+	sound(t, s)
+}

@@ -8,8 +8,11 @@ import (
 	"github.com/outlast-go/outlast/store"
 )
 
-// submitChunk is how many tasks one script stores: the server does nothing else meanwhile.
-const submitChunk = 500
+// submitChunk is how many tasks one step stores, and mouthful how many bytes: the server does nothing else meanwhile.
+const (
+	submitChunk = 500
+	mouthful    = 8 << 20
+)
 
 // Submit stores tasks and groups. More than a chunk goes in several steps; groups are sealed with the last of them.
 func (s *Store) Submit(ctx context.Context, req store.SubmitRequest) (store.SubmitResult, error) {
@@ -33,7 +36,7 @@ func (s *Store) Submit(ctx context.Context, req store.SubmitRequest) (store.Subm
 		valid = append(valid, i)
 	}
 	for {
-		n := min(len(valid), submitChunk)
+		n := portion(req.Specs, valid)
 		if req.Claim != nil {
 			n = len(valid) // the claim is about all of them
 		}
@@ -45,6 +48,16 @@ func (s *Store) Submit(ctx context.Context, req store.SubmitRequest) (store.Subm
 			return res, nil
 		}
 	}
+}
+
+// portion is how many of some tasks one step stores: at least one, if there is one.
+func portion(specs []store.Spec, valid []int) int {
+	n, bytes := 0, 0
+	for n < min(len(valid), submitChunk) && bytes < mouthful {
+		bytes += len(specs[valid[n]].Args)
+		n++
+	}
+	return n
 }
 
 // submission is what one script stores.

@@ -10,6 +10,7 @@ end
 
 local ids = call('ZRANGEBYLEX', P .. 'all', req.from == '' and '-' or '(' .. req.from, '+', 'LIMIT', 0, req.limit)
 local res = { tasks = {}, last = #ids == req.limit and ids[#ids] or nil }
+local bytes = 0
 for i, id in ipairs(ids) do
 	local t = task(id)
 	tasks[id] = nil
@@ -19,6 +20,11 @@ for i, id in ipairs(ids) do
 		id, call('GET', P .. 't:' .. id) or '', call('GET', P .. 'c:' .. id) or '', call('GET', P .. 'r:' .. id) or '',
 		sub(key, 1, 16) == id and (tonumber(sub(key, 17)) or NEVER) > now and key or '', inbox,
 	}
+	bytes = bytes + #res.tasks[i][2] + #res.tasks[i][3] + #res.tasks[i][4]
+	if bytes >= 8 * MOUTHFUL and i < #ids then
+		res.last = id
+		break
+	end
 end
 if not res.last then
 	res.groups = every('groups', function(id) return { id, call('GET', P .. 'g:' .. id) or '', call('GET', P .. 'gc:' .. id) or '' } end)

@@ -43,6 +43,7 @@ local function begin(keys, args)
 end
 
 local CHUNK = 100
+local MOUTHFUL = 8388608 -- bytes that one answer holds, and at least one record
 local NEVER = 9007199254740991 -- later than any time
 local SUSPICION, CRASH_BUDGET, HISTORY = 2, 20, 20
 

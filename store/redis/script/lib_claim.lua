@@ -9,10 +9,12 @@ end
 -- take_turn takes up to n tasks of a lane.
 local function take_turn(pick, L, n)
 	local taken = 0
-	while taken < n and not L.gone and pick.ends > 0 and not blocked(L) do
+	while taken < n and not L.gone and pick.ends > 0 and pick.bytes < MOUTHFUL and not blocked(L) do
 		local t = task(head_id(L))
 		if fit(pick, t, L) then
-			pick.tasks[#pick.tasks + 1] = claim_one(t, pick.claim)
+			local got = claim_one(t, pick.claim)
+			pick.tasks[#pick.tasks + 1] = got
+			pick.bytes = pick.bytes + #got[2] + #(got[3] or '')
 			taken = taken + 1
 		end
 	end
@@ -31,7 +33,7 @@ local function take_turns(pick, q)
 			pick.cursors[q.queue] = cursor
 		end
 		n = n - taken
-		if pick.ends <= 0 then
+		if pick.ends <= 0 or pick.bytes >= MOUTHFUL then
 			pick.more = true
 			return
 		end
@@ -132,12 +134,14 @@ end
 local function run_claim(claim)
 	if not alive(claim.worker) then return dead(claim.worker) end
 	if claim.again then return { tasks = repeated(claim), again = true } end
-	local pick = { claim = claim, tasks = {}, cursors = {}, ends = CHUNK }
+	local pick = { claim = claim, tasks = {}, cursors = {}, ends = CHUNK, bytes = 0 }
 	local more = promote_due(CHUNK) == CHUNK
 	if claim.suspects then
 		take_suspects(pick)
 	else
-		for _, q in ipairs(claim.queues) do take_queue(pick, q) end
+		for _, q in ipairs(claim.queues) do
+			if pick.bytes < MOUTHFUL then take_queue(pick, q) end
+		end
 	end
 	return { tasks = pick.tasks, cursors = pick.cursors, again = (pick.more or more) and true or nil, next = next_claim(claim) }
 end

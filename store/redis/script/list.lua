@@ -20,12 +20,18 @@ local function bare(raw)
 	return pack(item)
 end
 
-local list = {}
-for i, m in ipairs(ids) do
+local list, bytes, last = {}, 0, #ids == req.limit and ids[#ids] or nil
+for _, m in ipairs(ids) do
 	local id = sub(m, -16)
 	local t = call('GET', P .. 't:' .. id)
 	if t then
-		list[#list + 1] = { id, t, bare(call('GET', P .. 'c:' .. id)), req.payload and call('GET', P .. 'r:' .. id) or nil }
+		local item, result = bare(call('GET', P .. 'c:' .. id)), req.payload and call('GET', P .. 'r:' .. id) or nil
+		list[#list + 1] = { id, t, item, result }
+		bytes = bytes + #t + #item + #(result or '')
+		if bytes >= MOUTHFUL and m ~= ids[#ids] then
+			last = m
+			break
+		end
 	end
 end
-return pack({ list = list, last = #ids == req.limit and ids[#ids] or nil })
+return pack({ list = list, last = last })
