@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,7 +61,7 @@ func shared(t testing.TB) (url string, pool *pgxpool.Pool) {
 		if err != nil {
 			panic(err)
 		}
-		cfg.MaxConns = 24
+		cfg.MaxConns = 8
 		cfg.ConnConfig.RuntimeParams["synchronous_commit"] = "on"
 		if cluster.pool, err = pgxpool.NewWithConfig(context.Background(), cfg); err != nil {
 			panic(err)
@@ -199,5 +198,3 @@ func (w *world) Pass(d time.Duration) {
 		w.t.Errorf("set the clock: %v", err)
 	}
 }
-
-var _ = strings.Contains

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -66,10 +67,20 @@ func StopClock(ctx context.Context, pool *pgxpool.Pool, namespace string, now ti
 	return err
 }
 
-// Empty removes all records of a namespace.
+// Empty removes all records of a namespace: row by row if they are few, which is faster then.
 func Empty(ctx context.Context, pool *pgxpool.Pool, namespace string) error {
-	_, err := pool.Exec(ctx, fmt.Sprintf(`set local synchronous_commit to off; truncate %[1]s.body, %[1]s.task, %[1]s.ended, %[1]s.entry, %[1]s.message, %[1]s.grp,
-		%[1]s.key, %[1]s.lim, %[1]s.pause, %[1]s.weight, %[1]s.schedule, %[1]s.worker, %[1]s.beat, %[1]s.fleet, %[1]s.stat, %[1]s.watch;
-		insert into %[1]s.fleet default values`, namespace))
+	var many bool
+	if err := pool.QueryRow(ctx, fmt.Sprintf(`select pg_relation_size('%[1]s.body') + pg_relation_size('%[1]s.grp') > 4000000`, namespace)).Scan(&many); err != nil {
+		return err
+	}
+	text := "set local synchronous_commit to off;"
+	for _, table := range strings.Fields("body task ended entry message grp key lim pause weight schedule worker beat stat watch") {
+		if many {
+			text += fmt.Sprintf("truncate %s.%s;", namespace, table)
+		} else {
+			text += fmt.Sprintf("delete from %s.%s;", namespace, table)
+		}
+	}
+	_, err := pool.Exec(ctx, text+fmt.Sprintf("update %s.fleet set pulse_since = 0, pulse_last = 0, recover_at = 0, recover_by = 0, suspect_at = 0", namespace))
 	return err
 }

@@ -105,7 +105,7 @@ begin
 		where l.opens > 0 and not l.is_full and not l.charged;
 	end if;
 	at := least(at, opens_at, (select min(until) from pause where until > now));
-	return coalesce(greatest(at - now, 1), 0);
+	return case when at is null then 0 else greatest(at - now, 1) end;
 end $$;
 
 -- claim_step makes one claim for a worker that lives. It returns ids in the order of taking, whether there is more, and the cursors.

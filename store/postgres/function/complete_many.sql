@@ -29,7 +29,7 @@ create or replace function complete_quick(items jsonb, now bigint) returns jsonb
 declare
 	horizon constant bigint := current_setting('outlast.horizon')::bigint;
 	took jsonb;
-	told bigint;
+	noted bigint;
 begin
 	with i as materialized (
 		select x.id, x.epoch, x.nonce, x.out->>'reason' as reason, x.out->>'result' as result
@@ -63,7 +63,7 @@ begin
 		from gone group by queue, kind order by queue, kind
 		on conflict (at, queue, kind, shard) do update set done = m.done + excluded.done, ran = m.ran + excluded.ran
 	)
-	select jsonb_object_agg(m.id::text, 1), count(note_task(m.id)) into took, told from moved m;
+	select jsonb_object_agg(m.id::text, 1), count(note_task(m.id)) into took, noted from moved m;
 	return coalesce(took, '{}');
 end $$;
 

@@ -9,10 +9,10 @@ declare
 	q record;
 	r record;
 	l lim;
-	k text[]; lane text[]; m text[]; f smallint[]; name text[]; prio bigint[]; since bigint[]; charged boolean[];
-	shut boolean[]; is_full boolean[]; opens bigint[];
+	v_kind text[]; v_lane text[]; v_lim text[]; v_flag smallint[]; v_name text[]; v_prio bigint[]; v_since bigint[]; v_paid boolean[];
+	v_shut boolean[]; v_full boolean[]; v_opens bigint[];
 	p_rank bigint[]; p_turn bigint[]; p_id uuid[]; -- how far each lane was gone through
-	n bigint; w bigint; took bigint; met bigint; top bigint; rank bigint;
+	n bigint; w bigint; took bigint; met bigint; top bigint; top_of bigint;
 	best int; open_lanes int;
 	cursor text;
 begin
@@ -23,17 +23,17 @@ begin
 		select coalesce(array_agg(o.kind), '{}'), array_agg(o.lane), array_agg(o.lim), array_agg(o.flag), array_agg(o.name), array_agg(o.priority),
 			array_agg(o.ready_at), array_agg(o.charged), array_agg(o.blocked in ('order', 'paused')), array_agg(o.is_full), array_agg(o.opens),
 			array_agg('-9223372036854775808'::bigint), array_agg(0::bigint), array_agg('00000000-0000-0000-0000-000000000000'::uuid)
-		into k, lane, m, f, name, prio, since, charged, shut, is_full, opens, p_rank, p_turn, p_id
+		into v_kind, v_lane, v_lim, v_flag, v_name, v_prio, v_since, v_paid, v_shut, v_full, v_opens, p_rank, p_turn, p_id
 		from lanes_of(q.queue, kinds, now) o where o.flag in (0, 1);
 		loop
 			best := 0; open_lanes := 0;
-			for i in 1 .. cardinality(k) loop
-				continue when shut[i] or is_full[i] or opens[i] > 0 and not charged[i];
+			for i in 1 .. cardinality(v_kind) loop
+				continue when v_shut[i] or v_full[i] or v_opens[i] > 0 and not v_paid[i];
 				open_lanes := open_lanes + 1;
-				rank := case when now - since[i] >= aged then 9223372036854775807 else prio[i] end;
-				if best = 0 or rank > top then
-					best := i; top := rank;
-				elsif rank = top and name[best] collate "C" <= cursor and name[i] collate "C" > cursor then
+				top_of := case when now - v_since[i] >= aged then 9223372036854775807 else v_prio[i] end;
+				if best = 0 or top_of > top then
+					best := i; top := top_of;
+				elsif top_of = top and v_name[best] collate "C" <= cursor and v_name[i] collate "C" > cursor then
 					best := i;
 				end if;
 			end loop;
@@ -42,52 +42,52 @@ begin
 				exit;
 			end if;
 			exit when best = 0;
-			if m[best] <> '' then
+			if v_lim[best] <> '' then
 				-- The first limit is waited for. While others may wait for what is held here, further ones are not.
 				if first_limit then
-					select * into l from lim where key = m[best] for update;
+					select * into l from lim where key = v_lim[best] for update;
 				else
-					select * into l from lim where key = m[best] for update skip locked;
-					if not found and exists (select 1 from lim where key = m[best]) then
-						shut[best] := true; more := true;
+					select * into l from lim where key = v_lim[best] for update skip locked;
+					if not found and exists (select 1 from lim where key = v_lim[best]) then
+						v_shut[best] := true; more := true;
 						continue;
 					end if;
 				end if;
 				first_limit := false;
 				if l.is_set then
-					rank := rates_open(l, now);
-					for i in 1 .. cardinality(k) loop
-						if m[i] = m[best] then
-							is_full[i] := l.most > 0 and l.running >= l.most; opens[i] := rank;
+					top_of := rates_open(l, now);
+					for i in 1 .. cardinality(v_kind) loop
+						if v_lim[i] = v_lim[best] then
+							v_full[i] := l.most > 0 and l.running >= l.most; v_opens[i] := top_of;
 						end if;
 					end loop;
-					continue when is_full[best] or opens[best] > 0 and not charged[best];
+					continue when v_full[best] or v_opens[best] > 0 and not v_paid[best];
 				end if;
 			end if;
-			if f[best] = 1 then
-				if not lock_line(q.queue, k[best], lane[best], m[best]) then
-					shut[best] := true; more := true;
+			if v_flag[best] = 1 then
+				if not lock_line(q.queue, v_kind[best], v_lane[best], v_lim[best]) then
+					v_shut[best] := true; more := true;
 					continue;
 				end if;
-				if line_runs(q.queue, k[best], lane[best], m[best]) then -- a statement of its own: it looks after the lock
-					shut[best] := true;
+				if line_runs(q.queue, v_kind[best], v_lane[best], v_lim[best]) then -- a statement of its own: it looks after the lock
+					v_shut[best] := true;
 					continue;
 				end if;
 			end if;
 			w := case
-				when f[best] = 1 or m[best] <> '' then 1
+				when v_flag[best] = 1 or v_lim[best] <> '' then 1
 				when open_lanes = 1 then n
-				else least(n, weight_of(q.queue, lane[best])) end;
+				else least(n, weight_of(q.queue, v_lane[best])) end;
 			took := 0; met := 0;
 			for r in
 				select t as row, readable(b.rest) as is_good from task t join body b on b.id = t.id
-				where t.state = 'ready' and t.queue = q.queue and t.kind = k[best] and t.lane = lane[best] and t.lim = m[best] and t.flag = f[best]
+				where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best] and t.flag = v_flag[best]
 					and (t.rank, t.turn, t.id) > (p_rank[best], p_turn[best], p_id[best]) and t.id <> all (ids)
 				order by t.rank, t.turn, t.id limit least(w, ends) for update of t skip locked
 			loop
 				met := met + 1;
-				if f[best] = 1 and (r.row).id <> line_head(q.queue, k[best], lane[best], m[best]) then
-					shut[best] := true;
+				if v_flag[best] = 1 and (r.row).id <> line_head(q.queue, v_kind[best], v_lane[best], v_lim[best]) then
+					v_shut[best] := true;
 					exit;
 				end if;
 				if not fit(r.row, r.is_good, now) then
@@ -100,39 +100,39 @@ begin
 				p_rank[best] := (r.row).rank; p_turn[best] := (r.row).turn; p_id[best] := (r.row).id;
 				ids := ids || (r.row).id;
 				took := took + 1;
-				if m[best] <> '' and take_slot(m[best], (r.row).charged, now) then
+				if v_lim[best] <> '' and take_slot(v_lim[best], (r.row).charged, now) then
 					charge := charge || (r.row).id;
 				end if;
 			end loop;
 			n := n - took;
 			if took > 0 then
-				cursor := name[best];
+				cursor := v_name[best];
 				cursors := cursors || jsonb_build_object(q.queue, cursor);
-				if m[best] <> '' then
-					select * into l from lim where key = m[best];
+				if v_lim[best] <> '' then
+					select * into l from lim where key = v_lim[best];
 					if l.is_set then
-						rank := rates_open(l, now);
-						for i in 1 .. cardinality(k) loop
-							if m[i] = m[best] then
-								is_full[i] := l.most > 0 and l.running >= l.most; opens[i] := rank;
+						top_of := rates_open(l, now);
+						for i in 1 .. cardinality(v_kind) loop
+							if v_lim[i] = v_lim[best] then
+								v_full[i] := l.most > 0 and l.running >= l.most; v_opens[i] := top_of;
 							end if;
 						end loop;
 					end if;
 				end if;
 			end if;
-			if f[best] = 1 and took > 0 then
-				shut[best] := true; -- one of it runs
+			if v_flag[best] = 1 and took > 0 then
+				v_shut[best] := true; -- one of it runs
 			elsif met = 0 then
-				shut[best] := true; more := true; -- others have locked what there is
-			elsif not shut[best] then
+				v_shut[best] := true; more := true; -- others have locked what there is
+			elsif not v_shut[best] then
 				select t.priority, t.ready_at, t.charged into r from task t
-				where t.state = 'ready' and t.queue = q.queue and t.kind = k[best] and t.lane = lane[best] and t.lim = m[best] and t.flag = f[best]
+				where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best] and t.flag = v_flag[best]
 					and (t.rank, t.turn, t.id) > (p_rank[best], p_turn[best], p_id[best]) and t.id <> all (ids)
 				order by t.rank, t.turn, t.id limit 1;
 				if found then
-					prio[best] := r.priority; since[best] := r.ready_at; charged[best] := r.charged;
+					v_prio[best] := r.priority; v_since[best] := r.ready_at; v_paid[best] := r.charged;
 				else
-					shut[best] := true;
+					v_shut[best] := true;
 				end if;
 			end if;
 			if ends <= 0 then

@@ -128,7 +128,7 @@ begin
 	end loop;
 	select t.due_at into at from task t where t.state in ('scheduled', 'parked') and t.due_at is not null order by t.due_at limit 1;
 	return jsonb_build_object('due', due, 'freed', freed, 'expired', expired, 'aborted', aborted, 'marked', marked,
-		'more', is_ripe(now), 'next', coalesce(greatest(at - now, 1), 0), 'hints', hints());
+		'more', is_ripe(now), 'next', case when at is null then 0 else greatest(at - now, 1) end, 'hints', hints());
 end $$;
 
 -- prune removes up to so many terminal tasks and groups that have expired. request: limit.
