@@ -3,7 +3,7 @@
 
 -- holds tells whether a task runs under exactly this fence.
 create or replace function holds(t task, fence jsonb) returns boolean language sql immutable as $$
-	select t.state = 'running' and t.epoch = (fence->>'epoch')::bigint and t.nonce = (fence->>'nonce')::uuid
+	select coalesce(t.state = 'running' and t.epoch = (fence->>'epoch')::bigint and t.nonce = (fence->>'nonce')::uuid, false)
 $$;
 
 -- valid says why an outcome cannot be applied as a whole; null if it can. It locks the groups that its follow-ups join.
