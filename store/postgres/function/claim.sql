@@ -145,6 +145,6 @@ begin
 	end if;
 	select * into got from claim_step(req, now);
 	return query select jsonb_build_object('again', got.again, 'cursors', got.cursors, 'next', got.wait, 'hints', hints()), null::full_task;
-	return query select null::jsonb, x.f from unnest(got.ids) with ordinality i (id, place)
-		join lateral (select f from full_task f where f.id = i.id) x (f) on true order by i.place;
+	return query select null::jsonb, row(o.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	from unnest(got.ids) with ordinality i (id, place) join task o on o.id = i.id join body b on b.id = i.id order by i.place;
 end $$;

@@ -3,7 +3,7 @@ create or replace function complete_all(req jsonb, now bigint) returns jsonb lan
 declare
 	item jsonb;
 	quick jsonb := '{}';
-	res jsonb := '[]';
+	res jsonb[] := '{}';
 	ids uuid[];
 begin
 	select coalesce(array_agg((e->>'id')::uuid), '{}') into ids from jsonb_array_elements(req->'items') e;
@@ -15,12 +15,12 @@ begin
 	end if;
 	for item in select * from jsonb_array_elements(req->'items') loop
 		if quick ? (item->>'id') then
-			res := res || '[["done", false]]';
+			res := array_append(res, '["done", false]');
 		else
-			res := res || jsonb_build_array(complete_one(item, now));
+			res := array_append(res, complete_one(item, now));
 		end if;
 	end loop;
-	return res;
+	return to_jsonb(res);
 end $$;
 
 -- complete_quick ends runs that are done and bring nothing but a result, of tasks on which nothing else hangs: the items that say quick. Each
@@ -28,6 +28,7 @@ end $$;
 create or replace function complete_quick(items jsonb, now bigint) returns jsonb language plpgsql as $$
 declare
 	horizon constant bigint := current_setting('outlast.horizon')::bigint;
+	watched constant boolean := current_setting('outlast.watched')::boolean;
 	took jsonb;
 	noted bigint;
 begin
@@ -63,7 +64,7 @@ begin
 		from gone group by queue, kind order by queue, kind
 		on conflict (at, queue, kind, shard) do update set done = m.done + excluded.done, ran = m.ran + excluded.ran
 	)
-	select jsonb_object_agg(m.id::text, 1), count(note_task(m.id)) into took, noted from moved m;
+	select jsonb_object_agg(m.id::text, 1), count(case when watched then note_task(m.id) end) into took, noted from moved m;
 	return coalesce(took, '{}');
 end $$;
 
@@ -91,8 +92,8 @@ begin
 	end if;
 	select * into got from claim_step(req->'claim', now);
 	return query select jsonb_build_object('items', items, 'again', got.again, 'cursors', got.cursors, 'next', got.wait, 'hints', hints()), null::full_task;
-	return query select null::jsonb, x.f from unnest(got.ids) with ordinality i (id, place)
-		join lateral (select f from full_task f where f.id = i.id) x (f) on true order by i.place;
+	return query select null::jsonb, row(o.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	from unnest(got.ids) with ordinality i (id, place) join task o on o.id = i.id join body b on b.id = i.id order by i.place;
 end $$;
 
 -- submit_claim submits, and makes the tasks run at once as far as pauses, limits and order allow. request: as submit, and claim.
@@ -131,6 +132,6 @@ begin
 		end loop;
 	end if;
 	return query select res || jsonb_build_object('hints', hints()), null::full_task;
-	return query select null::jsonb, x.f from unnest(ids) with ordinality i (id, place)
-		join lateral (select f from full_task f where f.id = i.id) x (f) on true order by i.place;
+	return query select null::jsonb, row(o.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	from unnest(ids) with ordinality i (id, place) join task o on o.id = i.id join body b on b.id = i.id order by i.place;
 end $$;

@@ -7,12 +7,10 @@ create or replace function clock() returns bigint language sql volatile as $$
 	select (extract(epoch from clock_timestamp()) * 1000000)::bigint * 1000
 $$;
 
--- begin_step takes a request; returns now. What it sets lasts until the transaction ends.
+-- begin_step takes a request; returns now. What it sets, and what is noted after it, lasts until the transaction ends.
 create or replace function begin_step(req jsonb) returns bigint language plpgsql as $$
 begin
 	perform set_config('outlast.horizon', coalesce(req->>'horizon', '600000000000'), true),
-		set_config('outlast.work', '', true), set_config('outlast.all', '', true),
-		set_config('outlast.tasks', '', true), set_config('outlast.asked', '', true),
 		set_config('outlast.watched', (exists (select 1 from watch where until > (extract(epoch from clock_timestamp()) * 1000)::bigint))::text, true);
 	if current_setting('synchronous_commit') in ('off', 'local') then
 		perform set_config('synchronous_commit', 'on', true); -- what is accepted is durable, whatever the default of the database
@@ -23,14 +21,14 @@ end $$;
 -- hints returns what watchers are to be told once the step is durable.
 create or replace function hints() returns jsonb language sql volatile as $$
 	select jsonb_strip_nulls(jsonb_build_object(
-		'work', nullif(current_setting('outlast.work'), ''), 'all', nullif(current_setting('outlast.all'), ''),
-		'tasks', nullif(current_setting('outlast.tasks'), ''), 'asked', nullif(current_setting('outlast.asked'), '')))
+		'work', nullif(current_setting('outlast.work', true), ''), 'all', nullif(current_setting('outlast.all', true), ''),
+		'tasks', nullif(current_setting('outlast.tasks', true), ''), 'asked', nullif(current_setting('outlast.asked', true), '')))
 $$;
 
 -- note_work notes that a queue may have claimable work. Names have no control characters.
 create or replace function note_work(queue text) returns void language plpgsql as $$
 declare
-	noted text := current_setting('outlast.work');
+	noted text := coalesce(current_setting('outlast.work', true), '');
 begin
 	if strpos(noted, chr(1) || queue || chr(1)) = 0 then
 		perform set_config('outlast.work', noted || chr(1) || queue || chr(1), true);
@@ -44,16 +42,16 @@ create or replace function note_all() returns void language sql volatile as $$ s
 create or replace function note_task(id uuid) returns void language plpgsql as $$
 begin
 	if current_setting('outlast.watched') = 'true' then
-		perform set_config('outlast.tasks', current_setting('outlast.tasks') || id || ' ', true);
+		perform set_config('outlast.tasks', coalesce(current_setting('outlast.tasks', true), '') || id || ' ', true);
 	end if;
 end $$;
 
 create or replace function note_asked(id uuid, worker text) returns void language sql volatile as $$
-	select set_config('outlast.asked', current_setting('outlast.asked') || id || ' ' || worker || chr(1), true)
+	select set_config('outlast.asked', coalesce(current_setting('outlast.asked', true), '') || id || ' ' || worker || chr(1), true)
 $$;
 
 -- add_event appends to a history, of which the newest 20 are kept.
-create or replace function add_event(h jsonb, now bigint, kind text, epoch bigint, worker text, words text) returns jsonb language sql immutable as $$
+create or replace function add_event(h jsonb, now bigint, kind text, epoch bigint, worker text, words text) returns jsonb language sql stable as $$
 	select case when jsonb_array_length(h) >= 20 then h - 0 else h end || jsonb_build_array(jsonb_build_array(now, kind, epoch, worker, words))
 $$;
 
@@ -83,7 +81,7 @@ create or replace function on_end_id(id uuid, round bigint) returns uuid languag
 $$;
 
 -- fault is an error that the store itself gives, as the program writes them.
-create or replace function fault(kind text, words text) returns bytea language sql immutable as $$
+create or replace function fault(kind text, words text) returns bytea language sql stable as $$
 	select convert_to(json_build_object('m', words, 't', kind)::text, 'UTF8')
 $$;
 
