@@ -176,7 +176,7 @@ func (s *Store) stage(ctx context.Context, on querier, c store.Completion) error
 		wire.Out = &wireOutcome{Kind: clean(string(c.Outcome.Kind)), Bad: true}
 	} else {
 		wire.Out = prepareOutcome(&c.Outcome)
-		wire.Out.Whole = &wholeStaged{Delay: c.Outcome.Delay, Reason: []byte(c.Outcome.Reason)}
+		wire.Out.Whole = &wholeStaged{Delay: c.Outcome.Delay, Reason: []byte(c.Outcome.Reason), Empty: c.Outcome.Entries != nil && len(c.Outcome.Entries) == 0}
 	}
 	var got answer
 	if err := ask(ctx, on, s.q.get("stage"), wire, &got); err != nil {

@@ -168,6 +168,11 @@ func each(ctx context.Context, c querier, query string, fn func(pgx.Rows) error,
 	if err != nil {
 		return err
 	}
+	return forEach(rows, fn)
+}
+
+// forEach calls fn for each row, and closes them.
+func forEach(rows pgx.Rows, fn func(pgx.Rows) error) error {
 	defer rows.Close()
 	for rows.Next() {
 		if err := fn(rows); err != nil {

@@ -30,6 +30,7 @@ type wireOutcome struct {
 type wholeStaged struct {
 	Delay  time.Duration `json:"delay"`
 	Reason []byte        `json:"reason"`
+	Empty  bool          `json:"empty,omitempty"` // it has entries, and none in them
 }
 
 // wireStand is progress: done, total, note.
@@ -136,6 +137,9 @@ func decodeStaged(b []byte) (*store.Outcome, bool) {
 	o := &store.Outcome{Kind: store.OutcomeKind(w.Kind), Delay: time.Duration(w.Delay), Wakes: w.Wakes, Reason: w.Reason, Result: w.Result}
 	if w.Whole != nil {
 		o.Delay, o.Reason = w.Whole.Delay, string(w.Whole.Reason)
+		if w.Whole.Empty {
+			o.Entries = map[string][]byte{}
+		}
 	}
 	var ok bool
 	if o.Error, ok = decodeError(w.Error); !ok {

@@ -187,40 +187,58 @@ func (s *Store) Export(ctx context.Context, fn func(store.Entry) error) error {
 	return s.tell("export", err)
 }
 
-func (s *Store) export(ctx context.Context, c querier, fn func(store.Entry) error) error {
-	for _, part := range []struct {
-		query string
-		read  func(pgx.Rows) (store.Entry, error)
-	}{
-		{"task_all", func(r pgx.Rows) (store.Entry, error) {
-			var into row
-			err := r.Scan(into.targets()...)
-			t := into.task()
-			return store.Entry{Task: &t}, err
-		}},
-		{"message_all", func(r pgx.Rows) (store.Entry, error) {
-			m, _, err := readMessage(r)
-			return store.Entry{Message: &m}, err
-		}},
-		{"group_all", func(r pgx.Rows) (store.Entry, error) {
-			g, err := readGroup(r)
-			return store.Entry{Group: &g}, err
-		}},
-		{"worker_all", func(r pgx.Rows) (store.Entry, error) {
-			w, err := readWorker(r)
-			return store.Entry{Worker: &w}, err
-		}},
-		{"key_all", readKey},
-		{"limit_list", func(r pgx.Rows) (store.Entry, error) {
-			l, err := readLimit(r)
-			return store.Entry{Limit: &l}, err
-		}},
-		{"schedule_all", func(r pgx.Rows) (store.Entry, error) {
-			sc, err := readSchedule(r)
-			return store.Entry{Schedule: &sc}, err
-		}},
-	} {
-		err := each(ctx, c, s.q.get(part.query), func(r pgx.Rows) error {
+// exports are the kinds of records: the query that lists them, and how a row of it is read.
+var exports = []struct {
+	query string
+	read  func(pgx.Rows) (store.Entry, error)
+}{
+	{"task_all", func(r pgx.Rows) (store.Entry, error) {
+		var into row
+		err := r.Scan(into.targets()...)
+		t := into.task()
+		return store.Entry{Task: &t}, err
+	}},
+	{"message_all", func(r pgx.Rows) (store.Entry, error) {
+		m, _, err := readMessage(r)
+		return store.Entry{Message: &m}, err
+	}},
+	{"group_all", func(r pgx.Rows) (store.Entry, error) {
+		g, err := readGroup(r)
+		return store.Entry{Group: &g}, err
+	}},
+	{"worker_all", func(r pgx.Rows) (store.Entry, error) {
+		w, err := readWorker(r)
+		return store.Entry{Worker: &w}, err
+	}},
+	{"key_all", readKey},
+	{"limit_list", func(r pgx.Rows) (store.Entry, error) {
+		l, err := readLimit(r)
+		return store.Entry{Limit: &l}, err
+	}},
+	{"schedule_all", func(r pgx.Rows) (store.Entry, error) {
+		sc, err := readSchedule(r)
+		return store.Entry{Schedule: &sc}, err
+	}},
+}
+
+// export asks for all kinds at once, and hands them on one after the other.
+func (s *Store) export(ctx context.Context, tx pgx.Tx, fn func(store.Entry) error) (err error) {
+	var batch pgx.Batch
+	for _, part := range exports {
+		batch.Queue(s.q.get(part.query))
+	}
+	answers := tx.SendBatch(ctx, &batch)
+	defer func() {
+		if closing := answers.Close(); err == nil {
+			err = closing
+		}
+	}()
+	for _, part := range exports {
+		rows, err := answers.Query()
+		if err != nil {
+			return err
+		}
+		err = forEach(rows, func(r pgx.Rows) error {
 			e, err := part.read(r)
 			if err != nil {
 				return err

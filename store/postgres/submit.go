@@ -12,7 +12,7 @@ type submitRequest struct {
 	Horizon int64       `json:"horizon"`
 	Groups  []wireGroup `json:"groups"`
 	Specs   []*wireSpec `json:"specs"`
-	Keyed   bool        `json:"keyed"`
+	Keyed   bool        `json:"keyed"` // one by one: a unique key is in play, or an id comes twice
 	Claim   *claimWire  `json:"claim,omitempty"`
 }
 
@@ -24,6 +24,7 @@ type submitAnswer struct {
 	Old      [][3]string     `json:"old"`
 	Bad      [][2]string     `json:"bad"`
 	ClaimErr string          `json:"claim_err"`
+	Lone     bool            `json:"lone"`
 }
 
 // wireSubmitted is id, state, existed, fingerprint, error, detail.
@@ -111,6 +112,7 @@ func (s *Store) submit(ctx context.Context, c querier, req store.SubmitRequest) 
 		}
 	}
 	var sent []int // which of the specs
+	seen := map[store.ID]bool{}
 	for i := range req.Specs {
 		spec := &req.Specs[i]
 		if err := spec.Validate(); err != nil {
@@ -118,7 +120,8 @@ func (s *Store) submit(ctx context.Context, c querier, req store.SubmitRequest) 
 			continue
 		}
 		wire.Specs = append(wire.Specs, prepare(spec))
-		wire.Keyed = wire.Keyed || spec.Unique.Key != ""
+		wire.Keyed = wire.Keyed || spec.Unique.Key != "" || seen[spec.ID]
+		seen[spec.ID] = true
 		sent = append(sent, i)
 	}
 	var got submitAnswer
@@ -138,6 +141,7 @@ func (s *Store) submit(ctx context.Context, c querier, req store.SubmitRequest) 
 		res.ClaimErr = deadError(req.Claim.Worker)
 	}
 	got.fill(req.Specs, sent, res.Specs)
+	first(res.Claimed, got.Lone)
 	for _, t := range res.Claimed {
 		for i := range res.Specs {
 			if res.Specs[i].ID == t.ID && res.Specs[i].Err == nil && !(req.Claim.Repeat) {

@@ -59,13 +59,15 @@ begin
 	perform ask(t, 'expired', now);
 end $$;
 
--- start_runs makes tasks run that are locked and ready, under a new fence, for a worker that is guarded.
-create or replace function start_runs(ids uuid[], charge uuid[], owner text, by uuid, now bigint) returns void language plpgsql as $$
+-- start_runs makes tasks run that are locked and ready, under a new fence, for a worker that is guarded. It returns whether the worker
+-- held nothing before.
+create or replace function start_runs(ids uuid[], charge uuid[], owner text, by uuid, now bigint) returns boolean language plpgsql as $$
 declare
 	held bigint;
+	noted bigint;
 begin
 	if cardinality(ids) = 0 then
-		return;
+		return false;
 	end if;
 	select count(*) into held from (select 1 from task where state = 'running' and worker = owner limit 2) h;
 	if held = 1 then
@@ -89,7 +91,8 @@ begin
 		from started group by queue, kind order by queue, kind
 		on conflict (at, queue, kind, shard) do update set claimed = m.claimed + excluded.claimed, waited = m.waited + excluded.waited
 	)
-	select count(note_task(id)) into held from started where current_setting('outlast.watched') = 'true';
+	select count(note_task(id)) into noted from started where current_setting('outlast.watched') = 'true';
+	return held = 0;
 end $$;
 
 -- next_claim tells in how long it is worth to claim again; 0: at no time that is known.
@@ -109,7 +112,7 @@ begin
 end $$;
 
 -- claim_step makes one claim for a worker that lives. It returns ids in the order of taking, whether there is more, and the cursors.
-create or replace function claim_step(req jsonb, now bigint, out ids uuid[], out again boolean, out cursors jsonb, out wait bigint) language plpgsql as $$
+create or replace function claim_step(req jsonb, now bigint, out ids uuid[], out again boolean, out cursors jsonb, out wait bigint, out lone boolean) language plpgsql as $$
 declare
 	owner constant text := req->>'worker';
 	charge uuid[];
@@ -123,12 +126,12 @@ begin
 	end if;
 	due := promote_due(100, now) = 100;
 	if (req->>'suspects')::int > 0 then
-		select p.ids, p.charge, p.more into ids, charge, again from pick_suspects(req, now) p;
+		select p.ids, p.charge, p.more, '{}'::jsonb into ids, charge, again, cursors from pick_suspects(req, now) p;
 	else
 		select p.ids, p.charge, p.more, p.cursors into ids, charge, again, cursors from pick(req, now) p;
 	end if;
 	again := again or due;
-	perform start_runs(ids, charge, owner, (req->>'nonce')::uuid, now);
+	lone := start_runs(ids, charge, owner, (req->>'nonce')::uuid, now);
 	wait := next_claim(req, now);
 end $$;
 
@@ -144,7 +147,7 @@ begin
 		return;
 	end if;
 	select * into got from claim_step(req, now);
-	return query select jsonb_build_object('again', got.again, 'cursors', got.cursors, 'next', got.wait, 'hints', hints()), null::full_task;
-	return query select null::jsonb, row(o.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
-	from unnest(got.ids) with ordinality i (id, place) join task o on o.id = i.id join body b on b.id = i.id order by i.place;
+	return query select jsonb_build_object('again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints()), null::full_task;
+	return query select null::jsonb, row(live.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	from unnest(got.ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;

@@ -91,9 +91,9 @@ begin
 		return;
 	end if;
 	select * into got from claim_step(req->'claim', now);
-	return query select jsonb_build_object('items', items, 'again', got.again, 'cursors', got.cursors, 'next', got.wait, 'hints', hints()), null::full_task;
-	return query select null::jsonb, row(o.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
-	from unnest(got.ids) with ordinality i (id, place) join task o on o.id = i.id join body b on b.id = i.id order by i.place;
+	return query select jsonb_build_object('items', items, 'again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints()), null::full_task;
+	return query select null::jsonb, row(live.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	from unnest(got.ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;
 
 -- submit_claim submits, and makes the tasks run at once as far as pauses, limits and order allow. request: as submit, and claim.
@@ -106,6 +106,7 @@ declare
 	charge uuid[] := '{}';
 	o task;
 	now bigint;
+	lone boolean;
 begin
 	perform begin_step(req);
 	lives := guard(req->'claim'->>'worker', false);
@@ -128,10 +129,10 @@ begin
 				charge := charge || o.id;
 			end if;
 			-- At once, so that the next of an ordered lane sees that this one runs.
-			perform start_runs(array[o.id], charge, req->'claim'->>'worker', (req->'claim'->>'nonce')::uuid, now);
+			lone := start_runs(array[o.id], charge, req->'claim'->>'worker', (req->'claim'->>'nonce')::uuid, now) or coalesce(lone, false);
 		end loop;
 	end if;
-	return query select res || jsonb_build_object('hints', hints()), null::full_task;
-	return query select null::jsonb, row(o.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
-	from unnest(ids) with ordinality i (id, place) join task o on o.id = i.id join body b on b.id = i.id order by i.place;
+	return query select res || jsonb_build_object('lone', lone, 'hints', hints()), null::full_task;
+	return query select null::jsonb, row(live.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	from unnest(ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;

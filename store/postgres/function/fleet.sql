@@ -101,7 +101,6 @@ declare
 	of constant text := req->>'worker';
 	w worker;
 	t task;
-	n int := 0;
 begin
 	perform die(of, 'left', now);
 	select * into w from worker where id = of;
@@ -109,8 +108,9 @@ begin
 		return jsonb_build_object('more', false);
 	end if;
 	for t in select * from task where state = 'running' and worker = of order by id limit 100 for update loop
+		select * into t from task where id = t.id and state = 'running' and worker = of; -- the end of one may have changed the next
+		continue when not found;
 		perform put_back(t, w, false, now);
-		n := n + 1;
 	end loop;
 	return jsonb_build_object('more', exists (select 1 from task where state = 'running' and worker = of), 'hints', hints());
 end $$;

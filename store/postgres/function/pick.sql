@@ -12,7 +12,7 @@ declare
 	v_kind text[]; v_lane text[]; v_lim text[]; v_flag smallint[]; v_name text[]; v_prio bigint[]; v_since bigint[]; v_paid boolean[];
 	v_shut boolean[]; v_full boolean[]; v_opens bigint[];
 	p_rank bigint[]; p_turn bigint[]; p_id uuid[]; -- how far each lane was gone through
-	n bigint; w bigint; took bigint; met bigint; top bigint; top_of bigint;
+	n bigint; w bigint; took bigint; met bigint; passed bigint; top bigint; top_of bigint;
 	best int; open_lanes int;
 	cursor text;
 begin
@@ -79,30 +79,40 @@ begin
 				when open_lanes = 1 then n
 				else least(n, weight_of(q.queue, v_lane[best])) end;
 			took := 0; met := 0;
-			for r in
-				select t as row, readable(b.rest) as is_good from task t join body b on b.id = t.id
-				where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best] and t.flag = v_flag[best]
-					and (t.rank, t.turn, t.id) > (p_rank[best], p_turn[best], p_id[best]) and t.id <> all (ids)
-				order by t.rank, t.turn, t.id limit least(w, ends) for update of t skip locked
-			loop
-				met := met + 1;
-				if v_flag[best] = 1 and (r.row).id <> line_head(q.queue, v_kind[best], v_lane[best], v_lim[best]) then
-					v_shut[best] := true;
-					exit;
-				end if;
-				if not fit(r.row, r.is_good, now) then
-					ends := ends - 1;
-					if (r.row).owned then
-						p_rank[best] := -9223372036854775808; -- it is ready again, and may stand elsewhere in the lane
+			loop -- what must not run makes room for the next of the lane
+				passed := 0;
+				for r in
+					select t as row, readable(b.rest) as is_good from task t join body b on b.id = t.id
+					where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best] and t.flag = v_flag[best]
+						and (t.rank, t.turn, t.id) > (p_rank[best], p_turn[best], p_id[best]) and t.id <> all (ids)
+					order by t.rank, t.turn, t.id limit least(w - took, ends) for update of t skip locked
+				loop
+					passed := passed + 1;
+					if v_flag[best] = 1 and (r.row).id <> line_head(q.queue, v_kind[best], v_lane[best], v_lim[best]) then
+						v_shut[best] := true;
+						exit;
 					end if;
-					continue;
-				end if;
-				p_rank[best] := (r.row).rank; p_turn[best] := (r.row).turn; p_id[best] := (r.row).id;
-				ids := ids || (r.row).id;
-				took := took + 1;
-				if v_lim[best] <> '' and take_slot(v_lim[best], (r.row).charged, now) then
-					charge := charge || (r.row).id;
-				end if;
+					if not fit(r.row, r.is_good, now) then
+						ends := ends - 1;
+						if (r.row).owned then
+							-- It is ready again, and may stand elsewhere in the lane; a lane that it was all of is a new one, for the next claim.
+							p_rank[best] := -9223372036854775808;
+							v_shut[best] := not exists (
+								select 1 from task t
+								where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best]
+									and t.flag = v_flag[best] and t.id <> all (ids) and t.id <> (r.row).id);
+						end if;
+						exit; -- its end may have changed the next: look again
+					end if;
+					p_rank[best] := (r.row).rank; p_turn[best] := (r.row).turn; p_id[best] := (r.row).id;
+					ids := ids || (r.row).id;
+					took := took + 1;
+					if v_lim[best] <> '' and take_slot(v_lim[best], (r.row).charged, now) then
+						charge := charge || (r.row).id;
+					end if;
+				end loop;
+				met := met + passed;
+				exit when passed = 0 or took >= w or ends <= 0 or v_shut[best];
 			end loop;
 			n := n - took;
 			if took > 0 then

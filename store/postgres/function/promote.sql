@@ -26,6 +26,8 @@ begin
 		select count(note_task(id)) + (select count(note_work(queue)) from (select distinct queue from moved) q) into n from moved;
 	end if;
 	for t in select * from task where id = any (bad) loop
+		select * into t from task where id = t.id; -- the end of one may have changed the next
+		continue when not found;
 		perform end_task(t, 'failed', 'corrupt', null, fault('corrupt', 'the record cannot be read'), now);
 	end loop;
 	return cardinality(good) + cardinality(bad);
@@ -40,6 +42,8 @@ begin
 	for t in
 		select * from task where start_by_at is not null and start_by_at <= now order by start_by_at, id limit n for update skip locked
 	loop
+		select * into t from task where id = t.id and start_by_at <= now; -- the end of one may have changed the next
+		continue when not found;
 		perform expire_start(t, now);
 		done := done + 1;
 	end loop;
@@ -55,6 +59,8 @@ begin
 	freed := 0; aborted := 0; marked := 0;
 	if g.aborting <> '' then
 		for t in select * from task where grp = g.id and stage = 1 order by id limit n for update skip locked loop
+			select * into t from task where id = t.id and stage = 1; -- the end of one may have changed the next
+			continue when not found;
 			t.stage := 2;
 			update task set stage = 2 where id = t.id;
 			update grp set living = living - 1 where id = g.id;
@@ -150,6 +156,8 @@ begin
 		delete from ended where id = any (plain);
 		removed := removed + cardinality(plain);
 		for t in select * from ended where expire_at <= now order by expire_at, id limit n - removed for update skip locked loop
+			select * into t from ended where id = t.id;
+			continue when not found;
 			perform remove_task(t, now);
 			removed := removed + 1;
 		end loop;

@@ -90,6 +90,8 @@ begin
 				more := true;
 				exit;
 			end if;
+			select * into t from task x where x.id = t.id and x.state = 'running' and x.worker = w.id; -- the end of one may have changed the next
+			continue when not found;
 			tasks := tasks || jsonb_build_array(put_back(t, w, (req->>'blind')::boolean, now));
 		end loop;
 		exit when more;
@@ -102,6 +104,8 @@ begin
 			more := true;
 			exit;
 		end if;
+		select * into t from task x where x.id = t.id and x.state = 'running' and x.deadline_at <= now - (req->>'stuck')::bigint;
+		continue when not found;
 		tasks := tasks || jsonb_build_array(take_stuck(t, now));
 	end loop;
 	more := more or exists (select 1 from holders_dead()); -- others had it locked
