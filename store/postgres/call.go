@@ -109,7 +109,7 @@ func (s *Store) call(ctx context.Context, name string, req any, res answered) er
 	if err != nil {
 		return s.tell(name, err)
 	}
-	s.publish(res.common().Hints)
+	s.publishWire(res.common().Hints)
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimR
 	case got.Err != "":
 		return store.ClaimResult{}, deadError(req.Worker)
 	}
-	s.publish(got.Hints)
+	s.publishWire(got.Hints)
 	return got.result(tasks), nil
 }
 

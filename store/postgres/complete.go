@@ -91,7 +91,7 @@ func (s *Store) complete(ctx context.Context, req store.CompleteRequest) (store.
 	if err != nil {
 		return store.CompleteResult{}, err
 	}
-	s.publish(got.Hints)
+	s.publishWire(got.Hints)
 	res.Items = make([]store.Completed, len(req.Items))
 	for i, item := range got.Items {
 		res.Items[i] = completed(item, req.Items[i].Fence, bad[i])
@@ -166,7 +166,7 @@ func (s *Store) Stage(ctx context.Context, c store.Completion) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	return patiently(ctx, func() error { return s.stage(ctx, s.pool, c) })
+	return s.tell("stage", patiently(ctx, func() error { return s.stage(ctx, s.pool, c) }))
 }
 
 func (s *Store) stage(ctx context.Context, on querier, c store.Completion) error {
@@ -185,9 +185,5 @@ func (s *Store) stage(ctx context.Context, on querier, c store.Completion) error
 	if got.Err == "state" {
 		return fmt.Errorf("task %s: an outcome is staged already: %w", c.Fence.ID, store.ErrState)
 	}
-	if err := outcomeError(got.Err, got.Detail, c.Fence, bad); err != nil {
-		return err
-	}
-	s.publish(got.Hints)
-	return nil
+	return outcomeError(got.Err, got.Detail, c.Fence, bad)
 }

@@ -70,13 +70,18 @@ func (n *notifier) sendAll(h hints) {
 func (s *Store) channel() string { return "outlast:" + s.cfg.Namespace }
 
 // publish tells watchers what a step has changed: those of this handle, and through the server those of others.
-func (s *Store) publish(w *wireHints) {
-	h := w.read()
+func (s *Store) publish(h *hints) {
 	if h.empty() {
 		return
 	}
-	s.watch.hearAll(&h)
+	s.watch.hearAll(h)
 	if s.session != nil { // behind a pooler nobody can listen
-		s.notify.send(&h)
+		s.notify.send(h)
 	}
+}
+
+// publishWire is publish for what a step has answered.
+func (s *Store) publishWire(w *wireHints) {
+	h := w.read()
+	s.publish(&h)
 }

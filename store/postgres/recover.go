@@ -102,7 +102,7 @@ func (s *Store) recover(ctx context.Context, c querier, wire recoverRequest) (st
 	if err != nil {
 		return store.RecoverResult{}, err
 	}
-	s.publish(got.Hints)
+	s.publishWire(got.Hints)
 	res := store.RecoverResult{Buried: got.Buried, More: got.More, Next: time.Duration(got.Next)}
 	for i := range got.Dead {
 		res.Dead = append(res.Dead, got.Dead[i].worker())

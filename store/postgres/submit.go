@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -43,12 +44,12 @@ func (s *Store) Submit(ctx context.Context, req store.SubmitRequest) (store.Subm
 	if len(req.Specs)+len(req.Groups) < 2 || req.Claim != nil {
 		var res store.SubmitResult
 		err := patiently(ctx, func() (err error) {
-			res, err = s.submit(ctx, s.pool, req)
+			res, err = s.submitNow(ctx, req)
 			return err
 		})
 		return res, s.tell("submit", err)
 	}
-	res, err := s.submit(ctx, s.pool, req)
+	res, err := s.submitNow(ctx, req)
 	if !collided(err) && !unfit(err) {
 		return res, s.tell("submit", err)
 	}
@@ -59,7 +60,7 @@ func (s *Store) Submit(ctx context.Context, req store.SubmitRequest) (store.Subm
 func (s *Store) submitEach(ctx context.Context, req store.SubmitRequest) (res store.SubmitResult, err error) {
 	one := func(part store.SubmitRequest) (got store.SubmitResult, bad, err error) {
 		err = patiently(ctx, func() (err error) {
-			got, err = s.submit(ctx, s.pool, part)
+			got, err = s.submitNow(ctx, part)
 			return err
 		})
 		if unfit(err) {
@@ -100,9 +101,9 @@ func (s *Store) submitEach(ctx context.Context, req store.SubmitRequest) (res st
 }
 
 // submit makes the call on a connection: the pool, or a user's transaction.
-func (s *Store) submit(ctx context.Context, c querier, req store.SubmitRequest) (store.SubmitResult, error) {
+func (s *Store) submit(ctx context.Context, c querier, req store.SubmitRequest) (store.SubmitResult, hints, error) {
 	if err := s.begin(ctx); err != nil {
-		return store.SubmitResult{}, err
+		return store.SubmitResult{}, hints{}, err
 	}
 	res := store.SubmitResult{Groups: make([]error, len(req.Groups)), Specs: make([]store.Submitted, len(req.Specs))}
 	wire := submitRequest{Horizon: int64(s.cfg.Timing.Horizon), Groups: []wireGroup{}, Specs: []*wireSpec{}}
@@ -134,22 +135,36 @@ func (s *Store) submit(ctx context.Context, c querier, req store.SubmitRequest) 
 		err = ask(ctx, c, s.q.get(name), wire, &got)
 	}
 	if err != nil {
-		return store.SubmitResult{}, err
+		return store.SubmitResult{}, hints{}, err
 	}
-	s.publish(got.Hints)
 	if got.ClaimErr != "" {
 		res.ClaimErr = deadError(req.Claim.Worker)
 	}
 	got.fill(req.Specs, sent, res.Specs)
 	first(res.Claimed, got.Lone)
+	if req.Claim != nil && !req.Claim.Repeat {
+		markRunning(req.Specs, &res)
+	}
+	return res, got.Hints.read(), nil
+}
+
+// submitNow submits in a transaction of its own, and tells of it.
+func (s *Store) submitNow(ctx context.Context, req store.SubmitRequest) (store.SubmitResult, error) {
+	res, h, err := s.submit(ctx, s.pool, req)
+	if err == nil {
+		s.publish(&h)
+	}
+	return res, err
+}
+
+// markRunning says of those that run now that they do.
+func markRunning(specs []store.Spec, res *store.SubmitResult) {
 	for _, t := range res.Claimed {
-		for i := range res.Specs {
-			if res.Specs[i].ID == t.ID && res.Specs[i].Err == nil && !(req.Claim.Repeat) {
-				res.Specs[i].State = store.Running
-			}
+		i := slices.IndexFunc(specs, func(s store.Spec) bool { return s.ID == t.ID })
+		if i >= 0 && res.Specs[i].Err == nil {
+			res.Specs[i].State = store.Running
 		}
 	}
-	return res, nil
 }
 
 // fill writes what became of each spec that was sent.
