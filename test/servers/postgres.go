@@ -157,3 +157,14 @@ func (s *Postgres) Bouncer(t T, options ...string) string {
 	})
 	return postgresURL(address, options)
 }
+
+// Replica starts a read-only copy that follows the server.
+func (s *Postgres) Replica(t T) *Postgres {
+	t.Helper()
+	r := &Postgres{dir: folder(t, "postgres"), port: port(t)}
+	r.run(t, find(t, "pg_basebackup", postgresPlaces...), "-D", r.data(), "-h", "127.0.0.1", "-p", fmt.Sprint(s.port), "-U", PostgresUser, "-R", "-X", "stream", "-c", "fast")
+	r.args = []string{"-D", r.data(), "-h", "127.0.0.1", "-p", fmt.Sprint(r.port), "-k", r.dir, "-c", "max_connections=300"}
+	r.Start(t)
+	t.Cleanup(func() { r.signal(syscall.SIGINT) })
+	return r
+}
