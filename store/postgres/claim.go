@@ -80,6 +80,7 @@ func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimR
 		return store.ClaimResult{}, deadError(req.Worker)
 	}
 	s.publishWire(got.Hints)
+	s.moved(len(tasks))
 	return got.result(tasks), nil
 }
 

@@ -92,6 +92,7 @@ func (s *Store) complete(ctx context.Context, req store.CompleteRequest) (store.
 		return store.CompleteResult{}, err
 	}
 	s.publishWire(got.Hints)
+	s.moved(len(req.Items) + len(tasks))
 	res.Items = make([]store.Completed, len(req.Items))
 	for i, item := range got.Items {
 		res.Items[i] = completed(item, req.Items[i].Fence, bad[i])

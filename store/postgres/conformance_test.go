@@ -2,12 +2,14 @@ package postgres_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/outlast-go/outlast/store"
@@ -18,15 +20,60 @@ import (
 
 func TestConformance(t *testing.T) { storetest.Run(t, engine(t)) }
 
+// Behind a pooler in transaction mode there is no evidence and no listening; all else holds.
+func TestConformanceBehindAPooler(t *testing.T) {
+	url := bouncer(t)
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.MaxConns = 8
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	cfg.ConnConfig.StatementCacheCapacity, cfg.ConnConfig.DescriptionCacheCapacity = 0, 0
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	e := engineOn(url, pool, postgres.Config{Pooler: true})
+	e.Name, e.Quick = "postgres/pooler", 50
+	checks("8")
+	defer checks("25")
+	storetest.Run(t, e)
+}
+
+// That there is a pooler is found out at Open, and told.
+func TestAPoolerIsFoundOut(t *testing.T) {
+	s, err := postgres.Open(t.Context(), bouncer(t), postgres.Config{Namespace: namespace(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if got := s.Info().Evidence; got != store.EvidenceNone {
+		t.Errorf("Info = evidence %q, want none: a pooler hands sessions around", got)
+	}
+	if _, err := s.Submit(t.Context(), store.SubmitRequest{Specs: benchSpecs(3)}); err != nil {
+		t.Errorf("Submit = %v, want no error", err)
+	}
+}
+
 // main is the cluster that the tests of this package share: each has namespaces of its own in it.
 var cluster struct {
 	once sync.Once
 	url  string
 	pool *pgxpool.Pool
+	pass string            // URL through a pooler
 
 	mu   sync.Mutex
 	free []string // namespaces that are made and empty
 	made int
+}
+
+// checks sets how many random sequences are compared. What the command line says goes before it.
+func checks(n string) {
+	if err := flag.Set("rapid.checks", n); err != nil {
+		panic(err)
+	}
 }
 
 // process is a T whose ends come when the tests are over.
@@ -39,6 +86,9 @@ func (p *process) Cleanup(end func())              { p.ends = append(p.ends, end
 var main process
 
 func TestMain(m *testing.M) {
+	if os.Getenv("OUTLAST_LONG") == "" {
+		checks("25")
+	}
 	code := m.Run()
 	if cluster.pool != nil {
 		cluster.pool.Close()
@@ -71,6 +121,18 @@ func shared(t testing.TB) (url string, pool *pgxpool.Pool) {
 		t.Fatal("the server did not start; see the first test that needed it")
 	}
 	return cluster.url, cluster.pool
+}
+
+// bouncer is the URL of the shared server through a pooler in transaction mode.
+func bouncer(t testing.TB) string {
+	t.Helper()
+	shared(t)
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	if cluster.pass == "" {
+		cluster.pass = servers.StartBouncer(&main, cluster.url)
+	}
+	return cluster.pass
 }
 
 // namespace lends an empty namespace to a test.
@@ -107,15 +169,26 @@ func namespace(t testing.TB) string {
 
 // engine is PostgreSQL on a clock that stands still.
 func engine(t *testing.T) storetest.Engine {
-	shared(t)
+	url, pool := shared(t)
+	e := engineOn(url, pool, postgres.Config{})
+	e.Cut = func(of storetest.World, worker string) { of.(*world).cut(worker) }
+	if os.Getenv("OUTLAST_LONG") != "" {
+		e.Quick = 1
+	}
+	return e
+}
+
+// engineOn is the same through a pool of connections of its own.
+func engineOn(url string, pool *pgxpool.Pool, cfg postgres.Config) storetest.Engine {
 	return storetest.Engine{
 		Name:    "postgres",
 		Unit:    time.Second,
 		Virtual: true,
 		Quick:   quick,
 		New: func(t testing.TB, timing store.Timing) storetest.World {
-			w := &world{t: t, namespace: namespace(t), timing: timing, now: time.Date(2024, 2, 29, 23, 59, 30, 0, time.UTC)}
-			if err := postgres.StopClock(t.Context(), cluster.pool, w.namespace, w.now); err != nil {
+			w := &world{t: t, url: url, pool: pool, cfg: cfg, now: time.Date(2024, 2, 29, 23, 59, 30, 0, time.UTC)}
+			w.cfg.Namespace, w.cfg.Timing = namespace(t), timing
+			if err := postgres.StopClock(t.Context(), cluster.pool, w.cfg.Namespace, w.now); err != nil {
 				t.Fatal(err)
 			}
 			w.first = w.open(t)
@@ -127,15 +200,15 @@ func engine(t *testing.T) storetest.Engine {
 				w.t.Fatal(err)
 			}
 		},
-		Cut: func(of storetest.World, worker string) { of.(*world).cut(worker) },
 	}
 }
 
 type world struct {
-	t         testing.TB
-	namespace string
-	timing    store.Timing
-	first     *postgres.Store
+	t     testing.TB
+	url   string
+	pool  *pgxpool.Pool
+	cfg   postgres.Config
+	first *postgres.Store
 
 	mu      sync.Mutex
 	now     time.Time
@@ -144,7 +217,7 @@ type world struct {
 
 func (w *world) open(t testing.TB) *postgres.Store {
 	t.Helper()
-	s, err := postgres.OpenOn(t.Context(), cluster.pool, cluster.url, postgres.Config{Namespace: w.namespace, Timing: w.timing})
+	s, err := postgres.OpenOn(t.Context(), w.pool, w.url, w.cfg)
 	if err != nil {
 		t.Fatalf("Open = %v, want no error", err)
 	}
@@ -194,7 +267,7 @@ func (w *world) Pass(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
-	if err := postgres.SetClock(context.Background(), cluster.pool, w.namespace, w.now); err != nil {
+	if err := postgres.SetClock(context.Background(), cluster.pool, w.cfg.Namespace, w.now); err != nil {
 		w.t.Errorf("set the clock: %v", err)
 	}
 }

@@ -3,4 +3,4 @@
 package postgres_test
 
 // quick divides the big cases: races show in the small ones.
-const quick = 10
+const quick = 25

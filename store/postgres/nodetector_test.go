@@ -3,4 +3,4 @@
 package postgres_test
 
 // quick divides the big cases.
-const quick = 3
+const quick = 8

@@ -40,6 +40,7 @@ type Store struct {
 	notify  *notifier
 	watch   *watch
 
+	churn   atomic.Int64 // tasks moved since the last cleaning
 	closing chan struct{}
 	closed  atomic.Bool
 	crew    sync.WaitGroup

@@ -1,9 +1,11 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,21 +128,25 @@ func (s *Postgres) Restart(t T) {
 func (s *Postgres) Address() string { return net.JoinHostPort("127.0.0.1", fmt.Sprint(s.port)) }
 
 // URL is that of the database "postgres", with further options.
-func (s *Postgres) URL(options ...string) string { return postgresURL(s.Address(), options) }
-
-func postgresURL(address string, options []string) string {
-	return "postgres://" + PostgresUser + ":" + strings.ReplaceAll(PostgresPassword, " ", "%20") + "@" + address + "/postgres?" +
+func (s *Postgres) URL(options ...string) string {
+	return "postgres://" + PostgresUser + ":" + strings.ReplaceAll(PostgresPassword, " ", "%20") + "@" + s.Address() + "/postgres?" +
 		strings.Join(append([]string{"sslmode=disable"}, options...), "&")
 }
 
-// Bouncer starts pgbouncer in transaction mode before the server, and returns the URL of the same database through it.
-func (s *Postgres) Bouncer(t T, options ...string) string {
+// StartBouncer starts pgbouncer in transaction mode before the server of a URL, and returns the URL of the same database through it. It
+// ends with the test.
+func StartBouncer(t T, before string) string {
 	t.Helper()
+	u, err := url.Parse(before)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
 	program := find(t, "pgbouncer")
 	dir, at := folder(t, "postgres"), port(t)
-	config := fmt.Sprintf("[databases]\n* = host=127.0.0.1 port=%d\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\n"+
-		"auth_type = plain\nauth_file = users\npool_mode = transaction\ndefault_pool_size = 10\nmax_client_conn = 500\n", s.port, at)
-	for name, text := range map[string]string{"config": config, "users": fmt.Sprintf("%q %q\n", PostgresUser, PostgresPassword)} {
+	password, _ := u.User.Password()
+	config := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\n"+
+		"auth_type = plain\nauth_file = users\npool_mode = transaction\ndefault_pool_size = 10\nmax_client_conn = 500\n", u.Hostname(), cmp.Or(u.Port(), "5432"), at)
+	for name, text := range map[string]string{"config": config, "users": fmt.Sprintf("%q %q\n", u.User.Username(), password)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -155,7 +161,8 @@ func (s *Postgres) Bouncer(t T, options ...string) string {
 		}
 		return c.Close()
 	})
-	return postgresURL(address, options)
+	u.Host = address
+	return u.String()
 }
 
 // Replica starts a read-only copy that follows the server.

@@ -232,7 +232,8 @@ create table fleet (
 	pulse_last  bigint not null default 0,
 	recover_at  bigint not null default 0,
 	recover_by  bigint not null default 0,
-	suspect_at  bigint not null default 0
+	suspect_at  bigint not null default 0,
+	vacuum_at   bigint not null default 0
 ) with (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0);
 insert into fleet default values;
 
