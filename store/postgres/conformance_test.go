@@ -62,7 +62,7 @@ var cluster struct {
 	once sync.Once
 	url  string
 	pool *pgxpool.Pool
-	pass string            // URL through a pooler
+	pass string // URL through a pooler
 
 	mu   sync.Mutex
 	free []string // namespaces that are made and empty

@@ -75,7 +75,7 @@ func (s *Store) LaneList(ctx context.Context, name string, page store.PageReques
 		l.Priority, l.Weight, l.OldestAt = int(priority), int(weight), instant(since)
 		res.Items = append(res.Items, l)
 		return nil
-	}, name, page.Cursor, limit+1)
+	}, name, page.Cursor, limit+1, store.CountLimit)
 	return res, err
 }
 

@@ -57,6 +57,7 @@ func private(t *testing.T, settings ...string) *servers.Postgres {
 	return servers.StartPostgres(t, settings...)
 }
 
+// FT-31
 func TestWhatCannotBeOpenedSaysWhy(t *testing.T) {
 	t.Parallel()
 	srv := private(t)
@@ -113,6 +114,7 @@ func TestAServerThatDoesNotSyncIsRefusedUnlessThatIsMeant(t *testing.T) {
 	_ = s.Close()
 }
 
+// FT-31
 func TestAReplicaIsRefused(t *testing.T) {
 	t.Parallel()
 	srv := private(t)

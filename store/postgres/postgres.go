@@ -1,4 +1,53 @@
-// Package postgres keeps tasks in PostgreSQL, for processes on many machines. PLACEHOLDER
+// Package postgres keeps tasks in PostgreSQL (14 or newer), for processes on many machines. What was accepted survives the end of every
+// process, and whatever the commits of the server survive: its restart, kill -9 of it, the loss of its power. A URL names the server:
+// postgres://user:password@host:port/database?namespace=outlast, with further options of the driver (sslmode …) and of ours (see Config).
+//
+// # Layout
+//
+// A namespace is a schema of its own. A task lives in the table task until it ends, and in ended from then on; body holds what does not
+// change or is large, from Submit to Prune, and is what makes an id known. So the table that claims look at stays small, whatever has
+// ended, and partial indexes keep out of their way what waits for a time, a group or a worker. Lanes are not stored: they are the
+// steps of the index of ready tasks, found by jumping from one to the next; no row is hot. The price: a claim costs as much as there are
+// lanes with ready tasks of the queues and kinds that it names (some 10 µs each), never as much as there are tasks. A handle that has
+// moved many tasks vacuums the table of live ones itself: the server's own vacuum comes once a minute, whatever the load.
+//
+// # Steps
+//
+// Every operation is one call of a function of the schema (function/*.sql), that is one statement and one transaction: a process that is
+// stopped in the middle holds no lock. The semantics are those of store/memory, written in PL/pgSQL; plain tasks take a road on which a
+// gathered call is a few statements, all others go one by one. The isolation is READ COMMITTED: each statement of a function sees
+// what others have committed before it, so a step locks first and looks then. The clock is the server's.
+//
+// Locks go worker, ordered lanes and limits, tasks by id, groups, parents. The worker's incarnation is held by an advisory lock of the
+// transaction, shared by claims and beats, alone by the mark of death: a lock on its row would be a write for each of them. An ordered
+// lane is held by such a lock, too. Claim, Promote, Recover and Prune pass over rows that others have locked, and come back. A
+// deadlock is repeated, of a gathered call item by item, and never told to the caller. What the server says can never be stored is
+// ErrInvalid, of that item alone.
+//
+// # Evidence
+//
+// A handle has one connection of its own, its session, on which it listens for notices and holds an advisory lock for each of its
+// workers. Who can take that lock has shown that the session is gone; Recover does so inside its step, and keeps it to the end of it. It runs
+// on the session of the worker that asks, and says since when that stands: the contract lets it declare only those that have beaten
+// since. So a restart of the server, a failover or a proxy that cuts everybody proves nothing about anybody; the evidence of another
+// run of the server (its start time) is void besides. A session that is lost is made anew at once, under new keys, and looked after
+// every second. A machine that loses its power leaves a session that the server holds to be alive: then silence decides.
+//
+// # Behind a pooler
+//
+// A pooler in transaction mode (pgbouncer) is found out at Open, or named by pooler=1. Sessions mean nothing then: there is no
+// evidence (Info says so), silence alone shows that a worker is dead, Watch looks four times a second, and nothing is prepared. One in session mode is
+// taken for one in transaction mode.
+//
+// # Notices
+//
+// Notices are sent after the step, in a statement of their own, by the process that made it: at once after a quiet time, otherwise
+// together every 10 ms; a commit that notifies would wait for all others that do. Changes of tasks are told only while some handle follows
+// any. Inside a user's transaction they go with its commit.
+//
+// # What it leaves to others
+//
+// Replication: what is lost with a primary that is not replicated synchronously is lost. Statistics of minutes are kept for ever. The user of the URL must own the schema, or be allowed to make it.
 package postgres
 
 import (
@@ -141,7 +190,7 @@ func (s *Store) end() error {
 	if s.session != nil {
 		s.session.stop()
 	}
-	s.notify.mu.Lock() // whoever is about to send has begun, or will not
+	s.notify.mu.Lock()   // whoever is about to send has begun, or will not
 	s.notify.mu.Unlock() //nolint:staticcheck // see above
 	s.crew.Wait()
 	if !s.shared {

@@ -119,7 +119,9 @@ func (s *Store) DueSchedules(ctx context.Context, limit int) (due []store.Schedu
 		return due, 0, err
 	}
 	var next int64
-	err = s.read(ctx, func(ctx context.Context, c querier) error { return c.QueryRow(ctx, s.q.get("schedule_next")).Scan(&next) })
+	err = s.read(ctx, func(ctx context.Context, c querier) error {
+		return c.QueryRow(ctx, s.q.get("schedule_next")).Scan(&next)
+	})
 	return nil, time.Duration(max(next, 0)), err
 }
 

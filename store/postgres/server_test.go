@@ -18,7 +18,7 @@ import (
 // after waits.
 func after(d time.Duration) { <-time.After(d) }
 
-// A server that is killed and comes back has lost nothing that was accepted, and nothing runs again for it. FT-03, FT-05
+// A server that is killed and comes back has lost nothing that was accepted, and nothing runs again for it. FT-24
 func TestAServerThatIsKilledLosesNothingAndRepeatsNothing(t *testing.T) {
 	srv := private(t)
 	l := startLoad(t, srv.URL(), 3, kernel.Config{}, 30*time.Millisecond)
@@ -48,7 +48,7 @@ func TestARestartOfTheServerRobsNobody(t *testing.T) {
 	l.once()
 }
 
-// Idle sessions that are cut again and again, those that vouch for workers among them, rob nobody.
+// Idle sessions that are cut again and again, those that vouch for workers among them, rob nobody. FT-09
 func TestCutSessionsRobNobody(t *testing.T) {
 	srv := private(t)
 	l := startLoad(t, srv.URL(), 3, kernel.Config{}, 500*time.Millisecond)
@@ -95,7 +95,7 @@ func TestAfterALongOutageNobodyIsDeclaredDead(t *testing.T) {
 	}
 }
 
-// The process of a worker ends, and another takes its tasks over within seconds, as its session is gone. FT-01, RR-1
+// The process of a worker ends, and another takes its tasks over within seconds, as its session is gone. FT-01
 func TestASessionThatIsGoneIsFoundWithinSeconds(t *testing.T) {
 	s, _ := room(t, store.Timing{})
 	other, err := postgres.Open(t.Context(), cluster.url, postgres.Config{Namespace: s.Info().Namespace})
@@ -137,7 +137,8 @@ func TestASessionThatIsGoneIsFoundWithinSeconds(t *testing.T) {
 	}
 }
 
-// A million tasks go through, and a claim at the end takes as long as one at the start. It prints figures. OUTLAST_LONG alone runs it whole.
+// A million tasks go through, and a claim at the end takes as long as one at the start. It prints figures. OUTLAST_LONG alone runs
+// it whole. FT-27
 func TestAMillionTasksGoThrough(t *testing.T) {
 	n := 20_000
 	if os.Getenv("OUTLAST_LONG") != "" {

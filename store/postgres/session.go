@@ -240,7 +240,7 @@ func (e *session) serve(conn *pgx.Conn) {
 		}
 		e.mu.Unlock()
 		if op != nil {
-			op.done <- e.perform(conn, op)
+			op.done <- e.perform(conn, op, opLimit)
 			cancel()
 			continue
 		}
@@ -261,17 +261,20 @@ func (e *session) serve(conn *pgx.Conn) {
 		}
 		looked = time.Now()
 		e.s.keepFollowing()
-		if err := e.perform(conn, &sessionOp{fn: func(ctx context.Context, c *pgx.Conn) error { return c.Ping(ctx) }}); err != nil {
+		if err := e.perform(conn, &sessionOp{fn: func(ctx context.Context, c *pgx.Conn) error { return c.Ping(ctx) }}, lookLimit); err != nil {
 			return
 		}
 	}
 }
 
-// opLimit is how long a call may keep the connection.
-const opLimit = 30 * time.Second
+// How long a call may keep the connection, and how long it may take to say that it still stands.
+const (
+	opLimit   = 30 * time.Second
+	lookLimit = 2 * time.Second
+)
 
-func (e *session) perform(conn *pgx.Conn, op *sessionOp) error {
-	ctx, cancel := context.WithTimeout(e.ctx, opLimit)
+func (e *session) perform(conn *pgx.Conn, op *sessionOp, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(e.ctx, limit)
 	defer cancel()
 	return op.fn(ctx, conn)
 }

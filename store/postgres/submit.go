@@ -202,6 +202,9 @@ func (a *submitAnswer) fill(specs []store.Spec, sent []int, into []store.Submitt
 }
 
 func (w wireSubmitted) submitted(spec *store.Spec) store.Submitted {
+	if len(w) < 4 {
+		return store.Submitted{ID: spec.ID, Err: fmt.Errorf("task %s was removed while it was submitted; submit it again", spec.ID)}
+	}
 	id, err := store.ParseID(w.text(0))
 	if err != nil {
 		return store.Submitted{ID: spec.ID, Err: err}

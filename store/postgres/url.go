@@ -13,10 +13,10 @@ import (
 
 // place is what a URL says: where the server is, in the driver's words, and what is ours.
 type place struct {
-	driver string // without our options
-	masked string // for messages: without the password
+	driver         string // without our options
+	masked         string // for messages: without the password
 	user, database string
-	cfg    Config
+	cfg            Config
 }
 
 // namespaces are names of schemas that need no quotes and cannot be the server's own.

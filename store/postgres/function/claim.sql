@@ -20,10 +20,17 @@ begin
 	return exists (select 1 from worker where id = of and dead_at is null);
 end $$;
 
--- lock_line keeps an ordered lane to one claim at a time; false if another has it.
-create or replace function lock_line(q text, k text, l text, m text) returns boolean language sql volatile as $$
-	select pg_try_advisory_xact_lock(hashtextextended(concat_ws(chr(1), current_schema(), q, k, l, m), 11))
-$$;
+-- lock_line keeps an ordered lane to one claim at a time; false if another has it and it is not to be waited for.
+create or replace function lock_line(q text, k text, l text, m text, may_wait boolean) returns boolean language plpgsql as $$
+declare
+	name constant bigint := hashtextextended(concat_ws(chr(1), current_schema(), q, k, l, m), 11);
+begin
+	if not may_wait then
+		return pg_try_advisory_xact_lock(name);
+	end if;
+	perform pg_advisory_xact_lock(name);
+	return true;
+end $$;
 
 -- fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time. The task is
 -- locked. It returns whether it may run.

@@ -5,7 +5,7 @@ declare
 	kinds constant text[] := (select array_agg(k) from jsonb_array_elements_text(req->'kinds') k);
 	aged constant bigint := (req->>'aged')::bigint;
 	ends int := 100; -- of what must not run it ends so many
-	first_limit boolean := true;
+	may_wait boolean := true;
 	q record;
 	r record;
 	l lim;
@@ -43,8 +43,8 @@ begin
 			end if;
 			exit when best = 0;
 			if v_lim[best] <> '' then
-				-- The first limit is waited for. While others may wait for what is held here, further ones are not.
-				if first_limit then
+				-- The first limit or line is waited for. While others may wait for what is held here, further ones are not.
+				if may_wait then
 					select * into l from lim where key = v_lim[best] for update;
 				else
 					select * into l from lim where key = v_lim[best] for update skip locked;
@@ -53,7 +53,7 @@ begin
 						continue;
 					end if;
 				end if;
-				first_limit := false;
+				may_wait := false;
 				if l.is_set then
 					top_of := rates_open(l, now);
 					for i in 1 .. cardinality(v_kind) loop
@@ -65,10 +65,11 @@ begin
 				end if;
 			end if;
 			if v_flag[best] = 1 then
-				if not lock_line(q.queue, v_kind[best], v_lane[best], v_lim[best]) then
+				if not lock_line(q.queue, v_kind[best], v_lane[best], v_lim[best], may_wait) then
 					v_shut[best] := true; more := true;
 					continue;
 				end if;
+				may_wait := false;
 				if line_runs(q.queue, v_kind[best], v_lane[best], v_lim[best]) then -- a statement of its own: it looks after the lock
 					v_shut[best] := true;
 					continue;
@@ -197,7 +198,7 @@ declare
 	paid boolean;
 begin
 	if t.ord <> '' then
-		if not lock_line(t.queue, t.kind, t.lane, t.lim) then
+		if not lock_line(t.queue, t.kind, t.lane, t.lim, false) then
 			return true;
 		end if;
 		if line_runs(t.queue, t.kind, t.lane, t.lim) or t.id <> line_head(t.queue, t.kind, t.lane, t.lim) then -- after the lock

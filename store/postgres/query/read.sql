@@ -59,9 +59,10 @@ from ns.lim l, (select ns.clock() as now) c where is_set order by key;
 -- name: pause_list returns the pauses that stand.
 select queue, kind, lane, reason, at, until from ns.pause where until is null or until > ns.clock() order by queue, kind, lane;
 
--- name: lane_list takes a queue, a name and a count; returns so many lanes after that name.
+-- name: lane_list takes a queue, a name, a count and where counting stops; returns so many lanes after that name.
 select l.kind, l.lane, l.lim, l.flag, l.name, l.priority, l.ready_at, l.blocked, ns.weight_of($1, l.lane),
-	(select count(*) from ns.task t where t.state = 'ready' and t.queue = $1 and t.kind = l.kind and t.lane = l.lane and t.lim = l.lim and t.flag = l.flag)
+	(select count(*) from (select 1 from ns.task t where t.state = 'ready' and t.queue = $1 and t.kind = l.kind and t.lane = l.lane and t.lim = l.lim
+		and t.flag = l.flag limit $4) x)
 from ns.lane_page($1, $2, $3) l order by l.name;
 
 -- name: queue_list takes where counting stops; returns the queues that have a task on record, and counts.
