@@ -54,8 +54,17 @@ func (k *Kernel) unseal(id ID, field string, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// openTask opens what is sealed of a task. A task that is not sealed is left as it is.
+// openTask opens what is sealed of a task, and of the task that follows its ending. A task that is not sealed is left as it is.
 func (k *Kernel) openTask(t Task) (Task, error) {
+	if t.OnEnd != nil && !t.OnEnd.Sealed.IsZero() {
+		next := *t.OnEnd
+		args, err := k.unseal(next.Sealed, "args", next.Args)
+		if err != nil {
+			return t, err
+		}
+		next.Args = args
+		t.OnEnd = &next
+	}
 	if t.Sealed.IsZero() {
 		return t, nil
 	}
