@@ -61,7 +61,7 @@ type ClientConfig struct {
 	TLS *tls.Config
 	// DisableHTTP2 speaks HTTP/1.1 alone. Default: HTTP/2 where a server offers it. (http2_enabled)
 	DisableHTTP2 bool
-	// MaxConnsPerHost bounds connections to a host; a request that waits for one uses up its Timeouts.Total. Default 0: 256 to hosts
+	// MaxConnsPerHost bounds connections to a host; a request that waits for one uses up its Timeouts.Total. Default 0: 128 to hosts
 	// that speak HTTP/2, and no bound to others.
 	MaxConnsPerHost int
 	// MaxDials and MaxDialsPerHost are how many connections are made at the same time. Default 256 and 64.

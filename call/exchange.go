@@ -181,7 +181,7 @@ func (a *attempt) send(ctx context.Context) (*http.Response, error) {
 	}
 	r := (&http.Request{
 		Method: h.method, URL: h.url, Host: h.url.Host, Header: h.header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(httptrace.WithClientTrace(ctx, a.watch.trace()))
+	}).WithContext(httptrace.WithClientTrace(context.WithValue(ctx, watchKey{}, a.watch), a.watch.trace()))
 	if h.body {
 		body, size, err := a.open(ctx)
 		if err != nil {

@@ -74,6 +74,16 @@ func (w *watch) look(on bool) {
 	w.mu.Unlock()
 }
 
+// isLooking reports whether the attempt still needs a connection.
+func (w *watch) isLooking() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.looks && !w.over
+}
+
+// watchKey finds the watch of an attempt in its context.
+type watchKey struct{}
+
 // looking enters a phase on the way to a connection.
 func (w *watch) looking(p Phase, limit time.Duration) {
 	w.mu.Lock()

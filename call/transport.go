@@ -3,11 +3,14 @@ package call
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/outlast-go/outlast/internal/safedial"
@@ -25,20 +28,25 @@ type transport struct {
 
 	mu    sync.Mutex
 	hosts map[string]*host
-	most  int // dials per host
+	turns map[string]*turns
+}
+
+// turns are those of the dials to one address.
+type turns struct {
+	free  chan struct{}
+	users int // who dial, or wait for a turn
 }
 
 // host is what is known of one.
 type host struct {
-	dials   chan struct{}
-	waiting int           // for a dial, or in one
-	first   chan struct{} // closed when the first contact is over; nil: there was none
-	known   bool
-	h2      bool
+	first chan struct{} // closed when the first contact is over; nil: there is none under way
+	known bool
+	h2    bool
 }
 
 const (
-	sharedConns = 256
+	sharedConns = 128 // times the 100 streams that most servers allow at least
+	sharedDials = 4   // at once: each connection serves all who wait, as far as it can
 	idlePerHost = 1 << 14
 	idleFor     = time.Minute
 	bufferSize  = 2 << 10 // per direction: thousands wait at the same time, and most bodies are read in one go
@@ -46,7 +54,7 @@ const (
 
 func newTransport(cfg ClientConfig) (*transport, error) {
 	t := &transport{
-		guard: cfg.Guard, dials: make(chan struct{}, cfg.MaxDials), hosts: map[string]*host{}, most: cfg.MaxDialsPerHost,
+		guard: cfg.Guard, dials: make(chan struct{}, cfg.MaxDials), hosts: map[string]*host{}, turns: map[string]*turns{},
 		dialer: net.Dialer{Timeout: limit(cfg.Timeouts.Connect), KeepAlive: 30 * time.Second, Resolver: cfg.Resolver},
 	}
 	if cfg.Proxy != "" {
@@ -56,16 +64,17 @@ func newTransport(cfg ClientConfig) (*transport, error) {
 		}
 		t.proxy = u
 	}
-	t.single = t.pool(cfg)
+	t.single = t.pool(cfg, cfg.MaxDialsPerHost)
 	t.single.MaxConnsPerHost = cfg.MaxConnsPerHost
 	if !cfg.DisableHTTP2 && cfg.MaxConnsPerHost == 0 {
-		t.shared = t.pool(cfg)
+		t.shared = t.pool(cfg, min(sharedDials, cfg.MaxDialsPerHost))
 		t.shared.MaxConnsPerHost = sharedConns
 	}
 	return t, nil
 }
 
-func (t *transport) pool(cfg ClientConfig) *http.Transport {
+// pool makes a pool that dials a host so many times at once.
+func (t *transport) pool(cfg ClientConfig, dials int) *http.Transport {
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	if cfg.TLS != nil {
 		settings = cfg.TLS.Clone()
@@ -74,7 +83,7 @@ func (t *transport) pool(cfg ClientConfig) *http.Transport {
 		settings.ClientSessionCache = tls.NewLRUClientSessionCache(1024)
 	}
 	h := &http.Transport{
-		DialContext: t.dial, TLSClientConfig: settings, TLSHandshakeTimeout: limit(cfg.Timeouts.TLS),
+		DialContext: t.dialler(dials), TLSClientConfig: settings, TLSHandshakeTimeout: limit(cfg.Timeouts.TLS),
 		MaxIdleConnsPerHost: idlePerHost, IdleConnTimeout: idleFor, MaxResponseHeaderBytes: cfg.MaxHeader,
 		DisableCompression: true, // bodies are decompressed under a bound: see decode.go
 		WriteBufferSize:    bufferSize, ReadBufferSize: bufferSize,
@@ -142,15 +151,23 @@ func (t *transport) meet(ctx context.Context, name string) (h *host, first bool,
 	}
 }
 
-// contact sends the first request to a host, and learns what the host speaks as soon as the connection is secure.
+// contact sends the first request to a host, and tells the others what it speaks as soon as the connection is there for them.
 func (t *transport) contact(r *http.Request, h *host) (*http.Response, error) {
-	trace := &httptrace.ClientTrace{TLSHandshakeDone: func(s tls.ConnectionState, err error) {
-		if err == nil {
-			t.learn(h, s.NegotiatedProtocol == "h2")
-		}
-	}}
+	var h2, secure atomic.Bool
+	trace := &httptrace.ClientTrace{
+		TLSHandshakeDone: func(s tls.ConnectionState, err error) {
+			h2.Store(s.NegotiatedProtocol == "h2")
+			secure.Store(err == nil)
+		},
+		WroteHeaders: func() {
+			if secure.Load() {
+				t.learn(h, h2.Load())
+			}
+		},
+	}
 	defer t.part(h)
-	resp, err := t.single.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	// Over the bounded pool: if it speaks HTTP/2, the others find the connection there.
+	resp, err := t.shared.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	if err == nil {
 		t.learn(h, resp.ProtoMajor == 2)
 	}
@@ -191,7 +208,7 @@ func (t *transport) host(name string) *host {
 		if len(t.hosts) > 10_000 {
 			t.forget()
 		}
-		h = &host{dials: make(chan struct{}, t.most)}
+		h = &host{}
 		t.hosts[name] = h
 	}
 	return h
@@ -200,31 +217,55 @@ func (t *transport) host(name string) *host {
 // forget drops the hosts that nobody is dealing with right now: there is no end of names in the world. t.mu is held.
 func (t *transport) forget() {
 	for name, h := range t.hosts {
-		if h.waiting == 0 && h.first == nil {
+		if h.first == nil {
 			delete(t.hosts, name)
 		}
 	}
 }
 
-// dial connects, a bounded number at a time: thousands at once would drown a host, and this one.
-func (t *transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// errUnwanted is what a dial returns to nobody: who asked for it has found another connection, or has given up.
+var errUnwanted = errors.New("the connection is not wanted any more")
+
+// dialler connects, a bounded number at a time: thousands at once would drown a host, and this one.
+func (t *transport) dialler(most int) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		own, done := t.turn(address+"/"+strconv.Itoa(most), most)
+		defer done()
+		for _, free := range []chan struct{}{own, t.dials} {
+			select {
+			case free <- struct{}{}:
+				defer func() { <-free }()
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}
+		if w, ok := ctx.Value(watchKey{}).(*watch); ok && !w.isLooking() {
+			return nil, errUnwanted
+		}
+		return t.dial(ctx, network, address)
+	}
+}
+
+// turn joins those who dial an address.
+func (t *transport) turn(address string, most int) (free chan struct{}, done func()) {
 	t.mu.Lock()
-	h := t.host("dial " + address)
-	h.waiting++
-	t.mu.Unlock()
-	defer func() {
+	defer t.mu.Unlock()
+	u := t.turns[address]
+	if u == nil {
+		u = &turns{free: make(chan struct{}, most)}
+		t.turns[address] = u
+	}
+	u.users++
+	return u.free, func() {
 		t.mu.Lock()
-		h.waiting--
-		t.mu.Unlock()
-	}()
-	for _, turn := range []chan struct{}{h.dials, t.dials} {
-		select {
-		case turn <- struct{}{}:
-			defer func() { <-turn }()
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		defer t.mu.Unlock()
+		if u.users--; u.users == 0 {
+			delete(t.turns, address)
 		}
 	}
+}
+
+func (t *transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := t.dialer
 	if t.guard != nil && !t.isProxy(address) {
 		d.Control = t.guard.Control

@@ -200,3 +200,17 @@ func randomText() string {
 	_, _ = rand.Read(b[:])
 	return hex.EncodeToString(b[:])
 }
+
+// callbackTo makes a callback that tells a world.
+func callbackTo(w *world) call.Callback {
+	return call.Callback{
+		OnComplete: func(_ context.Context, r *call.Response) error { w.told <- told{r: r}; return nil },
+		OnError:    func(_ context.Context, e *call.Error) error { w.told <- told{e: e}; return nil },
+	}
+}
+
+// runKernel runs the kernel of a world that began idle.
+func runKernel(t *testing.T, w *world) {
+	t.Helper()
+	w.stop = kerneltest.Run(t, w.k)
+}

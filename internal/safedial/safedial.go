@@ -41,6 +41,9 @@ func (g *Guard) Host(host, port string) error {
 	if err := g.port(port); err != nil {
 		return err
 	}
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return g.Address(netip.AddrFrom4([4]byte{127, 0, 0, 1})) // by definition, whatever a resolver says
+	}
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return g.Address(ip)
 	}

@@ -66,6 +66,11 @@ func TestHostsPortsAndNetsCanBeListed(t *testing.T) {
 func TestTheZeroGuardAllowsTwoPorts(t *testing.T) {
 	t.Parallel()
 	var g safedial.Guard
+	for _, name := range []string{"localhost", "LocalHost.", "a.localhost"} {
+		if err := g.Host(name, "80"); !errors.Is(err, safedial.ErrRefused) {
+			t.Errorf("Host(%s) = %v, want ErrRefused", name, err)
+		}
+	}
 	for port, ok := range map[string]bool{"80": true, "443": true, "22": false, "6379": false, "8080": false} {
 		if err := g.Host("example.com", port); (err == nil) != ok {
 			t.Errorf("Host(example.com, %s) = %v, want allowed: %v", port, err, ok)
