@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -214,3 +215,10 @@ func runKernel(t *testing.T, w *world) {
 	t.Helper()
 	w.stop = kerneltest.Run(t, w.k)
 }
+
+func contextWithin(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), d)
+}
+
+func isNotFound(err error) bool { return errors.Is(err, kernel.ErrNotFound) }
