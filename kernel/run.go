@@ -43,7 +43,16 @@ func (k *Kernel) newRun(t Task, p *plan) *Run {
 	r.ctx, r.cancel = k.env.WithCancel(k.life)
 	r.saving = &gather[save, error]{env: k.env, crew: k.crew, limit: 64, flush: r.flushSaves}
 	k.runs[r.fence] = r
+	k.used[t.Queue]++
 	return r
+}
+
+// settles says that the run's outcome is on its way, which frees its slot. k.mu is held.
+func (r *Run) settles() {
+	if !r.settling {
+		r.settling = true
+		r.k.used[r.task.Queue]--
+	}
 }
 
 // execute runs the handler and sees the outcome through. The run counts as held until its outcome is durable.
@@ -122,6 +131,7 @@ func (k *Kernel) forget(r *Run) {
 	r.cancel(errStopped)
 	k.mu.Lock()
 	delete(k.runs, r.fence)
+	r.settles() // also one that nobody would hear of
 	if r.suspect {
 		k.suspects.outlived(k.env.Now())
 	}

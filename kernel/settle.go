@@ -81,7 +81,7 @@ func (k *Kernel) complete(r *Run, out Outcome) (store.Completed, bool) {
 		k.mu.Unlock()
 		return store.Completed{}, false
 	}
-	r.settling = true
+	r.settles()
 	out.Progress = r.progress
 	k.mu.Unlock()
 	return k.write(r, out)
