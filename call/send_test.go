@@ -313,3 +313,37 @@ func TestJSONIsReadIfItIsSome(t *testing.T) {
 		t.Errorf("JSON of a broken body = %v, want what the decoder says", err)
 	}
 }
+
+// Many are started in a few calls of the store; one that cannot be does not stop the others.
+func TestManyAreStartedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := server(t, echo)
+	w := begin(t, setup{})
+	items := make([]call.Item, 1201)
+	for i := range items {
+		items[i] = call.Item{Request: call.Request{URL: s.URL}, Options: call.Options{Args: i}}
+	}
+	items[700].Request.URL = "no scheme"
+	items[800].Options.Key, items[801].Options.Key = "k", "k"
+	items[801].Options.Delay = time.Hour
+	all, err := w.call.StartMany(t.Context(), w.k, items)
+	if !errors.Is(err, kernel.ErrInvalid) || !strings.Contains(err.Error(), "1 of 1201") || !strings.Contains(err.Error(), "item 700") {
+		t.Errorf("StartMany = %v, want that item 700 was not started", err)
+	}
+	for i, a := range all {
+		if (a.Err != nil) != (i == 700) || (a.Handle == nil) != (i == 700) {
+			t.Errorf("item %d: %+v", i, a)
+		}
+	}
+	if !all[801].Handle.Existed() || all[801].Handle.ID() != all[800].Handle.ID() {
+		t.Error("the key did not keep the second item out")
+	}
+	got := map[int]bool{}
+	for range 1199 {
+		args, err := call.ArgsOf[int](w.next().r)
+		if err != nil || got[args] {
+			t.Errorf("args %d twice, %v", args, err)
+		}
+		got[args] = true
+	}
+}

@@ -65,21 +65,8 @@ func (c *Call) Start(ctx context.Context, k *kernel.Kernel, req Request, opts Op
 		return nil, fmt.Errorf("start call %s: %w", c.name, err)
 	}
 	stands, err := k.Submit(ctx, spec)
-	h := &Handle{k: k, call: c, id: stands.ID, existed: stands.Existed}
-	if err != nil {
-		err = fmt.Errorf("start call %s: %w", c.name, err)
-	}
-	switch {
-	case errors.Is(err, kernel.ErrInDoubt):
-		return h, err
-	case err == nil && stands.ID == spec.ID:
-		return h, nil
-	case err == nil || errors.Is(err, kernel.ErrDuplicate):
-		clean(ctx) // another request stands: the body of this one is nobody's
-		return h, err
-	}
-	clean(ctx)
-	return nil, err
+	started := c.started(ctx, k, kernelAnswer{spec: spec, stands: stands, err: err, clean: clean})
+	return started.Handle, started.Err
 }
 
 // Get starts a GET.
