@@ -19,40 +19,67 @@ const (
 	entryBody = "body" // the body of an answer that does not fit into the result
 )
 
+// facts are what the sending of a request needs of its task.
+type facts struct {
+	host     string
+	round    int
+	attempts int
+	epoch    int64
+	retry    kernel.Retry
+	args     []byte
+}
+
+// factsOf reads them. It is a function of its own so that the record, which is large, is off the stack while the request waits:
+// thousands do at the same time.
+//
+//go:noinline
+func factsOf(run *kernel.Run) facts {
+	t := run.Task()
+	return facts{host: t.Lane, round: t.Round, attempts: t.Attempts, epoch: t.Epoch, retry: t.Retry, args: t.Args}
+}
+
 // send is the handler of requests. The claim is durable before it is called: whatever dies from here on, the request is on record.
 func (c *Client) send(ctx context.Context, run *kernel.Run) (kernel.Outcome, error) {
 	failpoint.Hit("call.claimed")
-	task := run.Task()
-	a := &attempt{client: c, id: run.ID(), number: run.Attempt(), place: fmt.Sprintf("%s/response-%d", run.ID(), run.Fence().Epoch)}
-	body, err := unframe(task.Args, &a.request)
+	task := factsOf(run)
+	a, resends, err := c.prepare(run, task.args)
 	if err != nil {
 		return c.failed(run, &Error{Type: TypeInvalid, Message: err.Error()}, "invalid")
 	}
-	a.body = body
-	keyed := a.setKey(run.Key())
-	resends := firstOf(a.request.OnUnknown, c.cfg.OnUnknown).resends(a.request.Method, keyed)
 	if !resends {
-		unknown, err := mark(ctx, run)
+		unknown, err := task.mark(ctx, run)
 		if err != nil {
 			return kernel.Outcome{}, err
 		}
 		if unknown {
 			return c.failed(run, &Error{
 				Type: TypeUnknown, URL: a.request.URL, MaySent: true,
-				Message: task.Lane + ": it may have been sent by a process that died or lost it, and is not sent again",
+				Message: task.host + ": it may have been sent by a process that died or lost it, and is not sent again",
 			}, string(TypeUnknown))
 		}
 	}
-	turn := c.breakers.begin(ctx, run.Kernel(), task.Lane)
-	c.stats.begin(c, a, task.Lane)
+	turn := c.breakers.begin(ctx, run.Kernel(), task.host)
+	c.stats.begin(c, a, task.host)
 	ans, failure := a.run(ctx)
 	if failure != nil && ctx.Err() != nil {
-		c.stats.abandon(c, a, task.Lane)
+		c.stats.abandon(c, a, task.host)
 		return kernel.Outcome{}, context.Cause(ctx) // the kernel knows better what has ended it
 	}
-	c.stats.end(c, a, task.Lane, ans, failure)
+	c.stats.end(c, a, task.host, ans, failure)
 	turn.end(ctx, troubled(ans, failure))
-	return c.conclude(ctx, run, a, conclusion{ans, failure, resends})
+	return c.conclude(ctx, run, a, conclusion{facts: task, answer: ans, failure: failure, resends: resends})
+}
+
+// prepare reads a request. resends tells whether it is sent again if its fate is unknown. Like factsOf it keeps the stack small.
+//
+//go:noinline
+func (c *Client) prepare(run *kernel.Run, args []byte) (a *attempt, resends bool, err error) {
+	a = &attempt{client: c, id: run.ID(), number: run.Attempt(), place: fmt.Sprintf("%s/response-%d", run.ID(), run.Fence().Epoch)}
+	if a.body, err = unframe(args, &a.request); err != nil {
+		return nil, false, err
+	}
+	keyed := a.setKey(run.Key())
+	return a, firstOf(a.request.OnUnknown, c.cfg.OnUnknown).resends(a.request.Method, keyed), nil
 }
 
 // setKey decides which Idempotency-Key goes along, if any, and reports whether one does.
@@ -69,10 +96,9 @@ func (a *attempt) setKey(own string) bool {
 
 // mark writes down, durably, that this attempt is about to be sent, and reports whether an attempt before it has done so and was
 // never heard of again. A request that may be sent twice pays nothing for this; one that may not pays one write.
-func mark(ctx context.Context, run *kernel.Run) (unknown bool, err error) {
-	task := run.Task()
-	now := strconv.Itoa(task.Round) + "/" + strconv.Itoa(task.Attempts)
-	if task.Epoch > 1 {
+func (f facts) mark(ctx context.Context, run *kernel.Run) (unknown bool, err error) {
+	now := strconv.Itoa(f.round) + "/" + strconv.Itoa(f.attempts)
+	if f.epoch > 1 {
 		entries, err := run.Load(ctx, entrySent)
 		if err != nil {
 			return false, err
@@ -96,6 +122,7 @@ func troubled(ans *answer, e *Error) bool {
 
 // conclusion is how an attempt went.
 type conclusion struct {
+	facts
 	answer  *answer
 	failure *Error
 	resends bool // if its fate is unknown
@@ -108,13 +135,12 @@ func (c *Client) conclude(ctx context.Context, run *kernel.Run, a *attempt, end 
 		resp = c.response(end.answer)
 	}
 	again, after := c.judge(resp, end.failure)
-	task := run.Task()
 	if end.failure != nil && end.failure.MaySent && !end.resends {
 		again = false
 	}
-	if again && !task.Retry.Spent(task.Attempts+1) {
+	if again && !end.retry.Spent(end.attempts+1) {
 		c.drop(ctx, end.answer)
-		return kernel.Outcome{}, retryError(end, task.Lane, after)
+		return kernel.Outcome{}, retryError(end, after)
 	}
 	if end.failure != nil {
 		reason := "permanent"
@@ -123,16 +149,16 @@ func (c *Client) conclude(ctx context.Context, run *kernel.Run, a *attempt, end 
 		}
 		return c.failed(run, end.failure, reason)
 	}
-	return c.answered(ctx, run, a, end.answer)
+	return c.answered(ctx, run, a, end)
 }
 
 // retryError is what the kernel is told of an attempt that is followed by another.
-func retryError(end conclusion, host string, after time.Duration) error {
+func retryError(end conclusion, after time.Duration) error {
 	kind, err := string(TypeHTTP), error(nil)
 	if end.failure != nil {
 		kind, err = string(end.failure.Type), end.failure
 	} else {
-		err = fmt.Errorf("%s: status %d", host, end.answer.Status)
+		err = fmt.Errorf("%s: status %d", end.host, end.answer.Status)
 	}
 	if after > 0 {
 		// A little later than was asked for, each at another time: those who were sent away together must not come back together.
@@ -152,14 +178,15 @@ func (c *Client) drop(ctx context.Context, ans *answer) {
 }
 
 // answered ends a request with its answer: done, or failed if FailOnStatus makes it an error.
-func (c *Client) answered(ctx context.Context, run *kernel.Run, a *attempt, ans *answer) (kernel.Outcome, error) {
+func (c *Client) answered(ctx context.Context, run *kernel.Run, a *attempt, end conclusion) (kernel.Outcome, error) {
+	ans := end.answer
 	out, err := c.pour(run.Kernel().MaxPayload(), wireOutcome{Response: &ans.wireResponse}, ans.body)
 	if err != nil {
 		c.drop(ctx, ans)
-		return c.failed(run, &Error{Type: TypeTooLarge, URL: ans.URL, MaySent: true, Message: run.Task().Lane + ": " + err.Error(), Duration: ans.Duration}, "permanent")
+		return c.failed(run, &Error{Type: TypeTooLarge, URL: ans.URL, MaySent: true, Message: end.host + ": " + err.Error(), Duration: ans.Duration}, "permanent")
 	}
 	if a.request.FailOnStatus && (ans.Status < 200 || ans.Status > 299) {
-		failed := kernel.Failed(string(TypeHTTP), kernel.Typed(string(TypeHTTP), fmt.Errorf("%s: status %d", run.Task().Lane, ans.Status)), out.Result)
+		failed := kernel.Failed(string(TypeHTTP), kernel.Typed(string(TypeHTTP), fmt.Errorf("%s: status %d", end.host, ans.Status)), out.Result)
 		failed.Entries = out.Entries
 		out = failed
 	}

@@ -79,10 +79,19 @@ func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
 			out, err = Outcome{}, &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	if r.opened, err = r.k.openTask(r.task); err != nil {
+	if err := r.open(); err != nil {
 		return Outcome{}, Permanent(err)
 	}
 	return r.k.handlers[r.task.Kind](ctx, r)
+}
+
+// open opens the seals of the task. It is a function of its own so that its copies of the record are off the stack while the handler
+// runs: thousands may wait at the same time.
+//
+//go:noinline
+func (r *Run) open() (err error) {
+	r.opened, err = r.k.openTask(r.task)
+	return err
 }
 
 // conclude makes an outcome of what a handler returned.
