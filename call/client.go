@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -312,3 +314,37 @@ func parseSigners(texts map[string][]string) (map[string][]webhook.Secret, error
 }
 
 var _ http.RoundTripper = (*transport)(nil)
+
+// Settings tells how the client is set up, by the names of ClientConfig, with its defaults and without what is secret.
+func (c *Client) Settings() map[string]string {
+	cfg := c.cfg
+	proxy := "none"
+	if u := c.transport.proxy; u != nil {
+		proxy = u.Redacted()
+	}
+	guard := "off"
+	if cfg.Guard != nil {
+		guard = "on"
+	}
+	bodies := "none"
+	if cfg.Bodies != nil {
+		bodies = fmt.Sprintf("over %d bytes", cfg.BodyThreshold)
+	}
+	return map[string]string{
+		"Name": cfg.Name, "Queue": cfg.Queue, "CallbackQueue": cfg.CallbackQueue, "Timeouts": fmt.Sprintf("%+v", cfg.Timeouts),
+		"Retry": fmt.Sprintf("%+v", cfg.Retry), "MaxRetryAfter": cfg.MaxRetryAfter.String(), "OnUnknown": string(cfg.OnUnknown),
+		"MaxRedirects": strconv.Itoa(cfg.MaxRedirects), "UserAgent": cfg.UserAgent, "MaxResponse": strconv.FormatInt(cfg.MaxResponse, 10),
+		"MaxHeader": strconv.FormatInt(cfg.MaxHeader, 10), "Bodies": bodies, "MaxSpill": strconv.FormatInt(cfg.MaxSpill, 10),
+		"Proxy": proxy, "TLS": onOff(cfg.TLS != nil, "own", "default"), "HTTP2": onOff(!cfg.DisableHTTP2, "on", "off"),
+		"MaxConnsPerHost": strconv.Itoa(cfg.MaxConnsPerHost), "MaxDials": strconv.Itoa(cfg.MaxDials),
+		"MaxDialsPerHost": strconv.Itoa(cfg.MaxDialsPerHost), "Guard": guard, "PerHost": fmt.Sprintf("%+v", cfg.PerHost),
+		"Breaker": fmt.Sprintf("%+v", cfg.Breaker), "Signers": strconv.Itoa(len(cfg.Signers)), "Inline": strconv.FormatBool(cfg.Inline),
+	}
+}
+
+func onOff(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}

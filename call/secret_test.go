@@ -51,12 +51,9 @@ func (l *lockedBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// Secrets in headers, bodies, URLs, passwords, args and answers are in no log, label, lane or error, and with a sealer nowhere in the
-// store.
-func TestSecretsAreNowhereToBeSeen(t *testing.T) {
-	t.Parallel()
-	secret := "S3cr" + randomText()
-	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+// babbler answers in many ways, always with the secret.
+func babbler(secret string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", secret)
 		switch r.URL.Path {
 		case "/" + secret + "/404":
@@ -70,7 +67,15 @@ func TestSecretsAreNowhereToBeSeen(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 		fmt.Fprint(w, secret)
-	})
+	}
+}
+
+// Secrets in headers, bodies, URLs, passwords, args and answers are in no log, label, lane or error, and with a sealer nowhere in the
+// store.
+func TestSecretsAreNowhereToBeSeen(t *testing.T) {
+	t.Parallel()
+	secret := "S3cr" + randomText()
+	s := server(t, babbler(secret))
 	logs := &lockedBuffer{}
 	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	st := memory.New(memory.Config{})
