@@ -19,7 +19,6 @@ import (
 type shelf struct {
 	mu   sync.Mutex
 	kept map[string][]byte
-	most int // bytes read at a time
 }
 
 func (s *shelf) Put(_ context.Context, name string, r io.Reader) (string, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,91 +23,103 @@ func TestACallbackComesOnEveryRoad(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
 	t.Cleanup(func() { close(hold) })
-	var got seen
-	s := server(t, func(_ http.ResponseWriter, r *http.Request) {
-		got.add(r)
-		select {
-		case <-hold:
-		case <-r.Context().Done():
-		}
-	})
-	t.Run("cancelled while it waits", func(t *testing.T) {
-		t.Parallel()
-		w := begin(t, setup{})
-		h := w.start(call.Request{URL: s.URL, Method: "POST"}, call.Options{Delay: time.Hour, Args: "a"})
-		if err := h.Cancel(t.Context(), "not needed"); err != nil {
-			t.Fatal(err)
-		}
-		e := w.next().e
-		if e == nil || e.Type != call.TypeCancelled || e.Reason != "not needed" || e.MaySent || e.URL != s.URL || e.Method != "POST" || string(e.Args) != `"a"` {
-			t.Errorf("%+v, want cancelled", e)
-		}
-		if _, err := h.Wait(t.Context()); !errors.As(err, &e) || e.Type != call.TypeCancelled {
-			t.Errorf("Wait = %v", err)
-		}
-		w.quiet(50 * time.Millisecond)
-	})
-	t.Run("cancelled in flight", func(t *testing.T) {
-		t.Parallel()
-		w := begin(t, setup{})
-		h := w.start(call.Request{URL: s.URL + "/flight"}, call.Options{})
-		until(t, "it is in flight", func() bool { return w.client.Stats(w.k).InFlight == 1 && got.count() > 0 })
-		if err := h.Cancel(t.Context(), ""); err != nil {
-			t.Fatal(err)
-		}
-		if e := w.next().e; e == nil || e.Type != call.TypeCancelled || !e.MaySent || e.Reason != "cancelled" {
-			t.Errorf("%+v, want cancelled", e)
-		}
-		if s := w.client.Stats(w.k); s.InFlight != 0 || s.Released != 1 || s.Requests != 0 {
-			t.Errorf("%+v, want one given up", s)
-		}
-	})
-	t.Run("expired", func(t *testing.T) {
-		t.Parallel()
-		w := begin(t, setup{kernel: kernel.Config{Slots: map[string]int{"callbacks": 1}}}) // nobody sends
-		w.start(call.Request{URL: s.URL}, call.Options{StartBy: 20 * time.Millisecond})
-		if e := w.next().e; e == nil || e.Type != call.TypeExpired || e.MaySent {
-			t.Errorf("%+v, want expired", e)
-		}
-	})
-	t.Run("unreadable", func(t *testing.T) {
-		t.Parallel()
-		w := begin(t, setup{})
-		sub, err := w.k.Submit(t.Context(), kernel.Spec{
-			Kind: "call.send", Queue: "calls", Args: []byte("no record of a call"),
-			OnEnd: &kernel.Spec{Kind: "call.callback.test", Queue: "callbacks", Args: []byte(`{"method":"GET","url":"http://x"}`)},
+	for name, road := range map[string]func(*testing.T, *httptest.Server, *seen){
+		"cancelled while it waits": roadCancelledWhileItWaits,
+		"cancelled in flight":      roadCancelledInFlight,
+		"expired":                  roadExpired,
+		"unreadable":               roadUnreadable,
+		"corrupt":                  roadCorrupt,
+		"deleted":                  roadDeleted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got seen
+			road(t, server(t, func(_ http.ResponseWriter, r *http.Request) {
+				got.add(r)
+				select {
+				case <-hold:
+				case <-r.Context().Done():
+				}
+			}), &got)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := w.next().e; e == nil || e.Type != call.TypeInvalid || e.ID != sub.ID || e.URL != "http://x" {
-			t.Errorf("%+v, want invalid", e)
-		}
+	}
+}
+
+func roadCancelledWhileItWaits(t *testing.T, s *httptest.Server, _ *seen) {
+	w := begin(t, setup{})
+	h := w.start(call.Request{URL: s.URL, Method: "POST"}, call.Options{Delay: time.Hour, Args: "a"})
+	if err := h.Cancel(t.Context(), "not needed"); err != nil {
+		t.Fatal(err)
+	}
+	e := w.next().e
+	if e == nil || e.Type != call.TypeCancelled || e.Reason != "not needed" || e.MaySent || e.URL != s.URL || e.Method != "POST" || string(e.Args) != `"a"` {
+		t.Errorf("%+v, want cancelled", e)
+	}
+	if _, err := h.Wait(t.Context()); !errors.As(err, &e) || e.Type != call.TypeCancelled {
+		t.Errorf("Wait = %v", err)
+	}
+	w.quiet(50 * time.Millisecond)
+}
+
+func roadCancelledInFlight(t *testing.T, s *httptest.Server, got *seen) {
+	w := begin(t, setup{})
+	h := w.start(call.Request{URL: s.URL + "/flight"}, call.Options{})
+	until(t, "it is in flight", func() bool { return w.client.Stats(w.k).InFlight == 1 && got.count() > 0 })
+	if err := h.Cancel(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if e := w.next().e; e == nil || e.Type != call.TypeCancelled || !e.MaySent || e.Reason != "cancelled" {
+		t.Errorf("%+v, want cancelled", e)
+	}
+	if s := w.client.Stats(w.k); s.InFlight != 0 || s.Released != 1 || s.Requests != 0 {
+		t.Errorf("%+v, want one given up", s)
+	}
+}
+
+func roadExpired(t *testing.T, s *httptest.Server, _ *seen) {
+	w := begin(t, setup{kernel: kernel.Config{Slots: map[string]int{"callbacks": 1}}}) // nobody sends
+	w.start(call.Request{URL: s.URL}, call.Options{StartBy: 20 * time.Millisecond})
+	if e := w.next().e; e == nil || e.Type != call.TypeExpired || e.MaySent {
+		t.Errorf("%+v, want expired", e)
+	}
+}
+
+func roadUnreadable(t *testing.T, _ *httptest.Server, _ *seen) {
+	w := begin(t, setup{})
+	sub, err := w.k.Submit(t.Context(), kernel.Spec{
+		Kind: "call.send", Queue: "calls", Args: []byte("no record of a call"),
+		OnEnd: &kernel.Spec{Kind: "call.callback.test", Queue: "callbacks", Args: []byte(`{"method":"GET","url":"http://x"}`)},
 	})
-	t.Run("corrupt", func(t *testing.T) {
-		t.Parallel()
-		st := memory.New(memory.Config{})
-		idle := begin(t, setup{store: st, idle: true})
-		h := idle.start(call.Request{URL: s.URL}, call.Options{Args: 5})
-		st.Corrupt(h.ID())
-		w := begin(t, setup{store: st})
-		if e := w.next().e; e == nil || e.Type != call.TypeInvalid || e.Reason != "corrupt" || e.ID != h.ID() || string(e.Args) != "5" {
-			t.Errorf("%+v, want invalid", e)
-		}
-	})
-	t.Run("deleted", func(t *testing.T) {
-		t.Parallel()
-		w := begin(t, setup{kernel: kernel.Config{Slots: map[string]int{"calls": 5}}}) // nobody calls back yet
-		h := w.start(call.Request{URL: "http://127.0.0.1:1"}, call.Options{Args: 3, Retry: kernel.Retry{Max: 1}})
-		kerneltest.Wait(t, w.k, h.ID(), store.Failed)
-		if err := w.k.Delete(t.Context(), h.ID()); err != nil {
-			t.Fatal(err)
-		}
-		w2 := begin(t, setup{store: w.st})
-		if e := w2.next().e; e == nil || e.Type != call.TypeUnknown || e.ID != h.ID() || string(e.Args) != "3" {
-			t.Errorf("%+v, want unknown", e)
-		}
-	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := w.next().e; e == nil || e.Type != call.TypeInvalid || e.ID != sub.ID || e.URL != "http://x" {
+		t.Errorf("%+v, want invalid", e)
+	}
+}
+
+func roadCorrupt(t *testing.T, s *httptest.Server, _ *seen) {
+	st := memory.New(memory.Config{})
+	idle := begin(t, setup{store: st, idle: true})
+	h := idle.start(call.Request{URL: s.URL}, call.Options{Args: 5})
+	st.Corrupt(h.ID())
+	w := begin(t, setup{store: st})
+	if e := w.next().e; e == nil || e.Type != call.TypeInvalid || e.Reason != "corrupt" || e.ID != h.ID() || string(e.Args) != "5" {
+		t.Errorf("%+v, want invalid", e)
+	}
+}
+
+func roadDeleted(t *testing.T, _ *httptest.Server, _ *seen) {
+	w := begin(t, setup{kernel: kernel.Config{Slots: map[string]int{"calls": 5}}}) // nobody calls back yet
+	h := w.start(call.Request{URL: "http://127.0.0.1:1"}, call.Options{Args: 3, Retry: kernel.Retry{Max: 1}})
+	kerneltest.Wait(t, w.k, h.ID(), store.Failed)
+	if err := w.k.Delete(t.Context(), h.ID()); err != nil {
+		t.Fatal(err)
+	}
+	w2 := begin(t, setup{store: w.st})
+	if e := w2.next().e; e == nil || e.Type != call.TypeUnknown || e.ID != h.ID() || string(e.Args) != "3" {
+		t.Errorf("%+v, want unknown", e)
+	}
 }
 
 // A request that kills its processes ends as crashed, and its callback comes.

@@ -27,61 +27,89 @@ func TestInlineSendsWithinStart(t *testing.T) {
 			echo(w, r)
 		}
 	})
-	var got []told
-	var order []string
-	client, err := call.NewClient(call.ClientConfig{
-		Inline: true, Timeouts: call.Timeouts{Total: 200 * time.Millisecond},
-		BeforeComplete: []func(context.Context, *call.Response) error{func(context.Context, *call.Response) error { order = append(order, "hook"); return nil }},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	refused := errors.New("refused by the callback")
-	c := call.Define("inline", call.Callback{
-		OnComplete: func(_ context.Context, r *call.Response) error {
-			got, order = append(got, told{r: r}), append(order, "callback")
-			if r.Header.Get("X-Path") == "/refuse" {
-				return refused
-			}
-			return nil
-		},
-		OnError: func(_ context.Context, e *call.Error) error { got = append(got, told{e: e}); return nil },
-	}, call.Config{Client: client})
-	send := func(r call.Request, o call.Options) (*call.Handle, error) { return c.Start(t.Context(), nil, r, o) }
-
-	h, err := send(call.Request{Method: "POST", URL: s.URL, Reader: strings.NewReader("b")}, call.Options{Args: 1})
-	if err != nil || len(got) != 1 || string(got[0].r.Body) != "b" || string(got[0].r.Args) != "1" || got[0].r.ID != h.ID() {
+	in := newInline(t)
+	got, h, err := in.send(t, call.Request{Method: "POST", URL: s.URL, Reader: strings.NewReader("b")}, call.Options{Args: 1})
+	if err != nil || got.r == nil || string(got.r.Body) != "b" || string(got.r.Args) != "1" || got.r.ID != h.ID() {
 		t.Fatalf("Start = %v, told %+v", err, got)
 	}
 	if r, err := h.Wait(t.Context()); err != nil || string(r.Body) != "b" || h.WaitCallback(t.Context()) != nil || h.Cancel(t.Context(), "") != nil {
 		t.Errorf("Wait = %+v, %v", r, err)
 	}
-	for path, check := range map[string]func(told, *call.Handle) bool{
-		"/404":  func(g told, _ *call.Handle) bool { return g.r != nil && g.r.Status == 404 },
-		"/slow": func(g told, _ *call.Handle) bool { return g.e != nil && g.e.Type == call.TypeTimeout },
-		"/302":  func(g told, _ *call.Handle) bool { return g.r != nil && len(g.r.Redirects) == 1 },
+	for path, check := range map[string]func(told) bool{
+		"/404":  func(g told) bool { return g.r != nil && g.r.Status == 404 },
+		"/slow": func(g told) bool { return g.e != nil && g.e.Type == call.TypeTimeout },
+		"/302":  func(g told) bool { return g.r != nil && len(g.r.Redirects) == 1 },
 	} {
-		h, err := send(call.Request{URL: s.URL + path}, call.Options{})
-		if err != nil || !check(got[len(got)-1], h) {
-			t.Errorf("%s: Start = %v, told %+v", path, err, got[len(got)-1])
+		if got, _, err := in.send(t, call.Request{URL: s.URL + path}, call.Options{}); err != nil || !check(got) {
+			t.Errorf("%s: Start = %v, told %+v", path, err, got)
 		}
 	}
-	if h, err := send(call.Request{URL: s.URL + "/404"}, call.Options{FailOnStatus: true}); err != nil || got[len(got)-1].e == nil || got[len(got)-1].e.Response.Status != 404 {
-		t.Errorf("FailOnStatus: %v, told %+v", err, got[len(got)-1])
-	} else if st, err := h.Status(t.Context()); err != nil || st.ErrorType != call.TypeHTTP {
+	in.failures(t, s.URL)
+	if in.order[0] != "hook" || in.order[1] != "callback" {
+		t.Errorf("order %v, want the hook first", in.order)
+	}
+}
+
+var errByCallback = errors.New("refused by the callback")
+
+// inline is a call that is sent within Start, and what its callback was told.
+type inline struct {
+	call  *call.Call
+	got   []told
+	order []string
+}
+
+func newInline(t *testing.T) *inline {
+	t.Helper()
+	in := &inline{}
+	client, err := call.NewClient(call.ClientConfig{
+		Inline: true, Timeouts: call.Timeouts{Total: 200 * time.Millisecond},
+		BeforeComplete: []func(context.Context, *call.Response) error{func(context.Context, *call.Response) error {
+			in.order = append(in.order, "hook")
+			return nil
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.call = call.Define("inline", call.Callback{
+		OnComplete: func(_ context.Context, r *call.Response) error {
+			in.got, in.order = append(in.got, told{r: r}), append(in.order, "callback")
+			if r.Header.Get("X-Path") == "/refuse" {
+				return errByCallback
+			}
+			return nil
+		},
+		OnError: func(_ context.Context, e *call.Error) error { in.got = append(in.got, told{e: e}); return nil },
+	}, call.Config{Client: client})
+	return in
+}
+
+// send sends a request, and returns what the callback was told last.
+func (in *inline) send(t *testing.T, r call.Request, o call.Options) (told, *call.Handle, error) {
+	t.Helper()
+	in.got = append(in.got, told{})
+	h, err := in.call.Start(t.Context(), nil, r, o)
+	return in.got[len(in.got)-1], h, err
+}
+
+func (in *inline) failures(t *testing.T, url string) {
+	t.Helper()
+	got, h, err := in.send(t, call.Request{URL: url + "/404"}, call.Options{FailOnStatus: true})
+	if err != nil || got.e == nil || got.e.Response.Status != 404 {
+		t.Fatalf("FailOnStatus: %v, told %+v", err, got)
+	}
+	if st, err := h.Status(t.Context()); err != nil || st.ErrorType != call.TypeHTTP {
 		t.Errorf("Status = %+v, %v", st, err)
 	}
-	if _, err := send(call.Request{URL: "http://127.0.0.1:1"}, call.Options{}); err != nil || got[len(got)-1].e.Type != call.TypeConnect || got[len(got)-1].e.Attempts != 1 {
-		t.Errorf("nobody there: %v, told %+v", err, got[len(got)-1].e)
+	if got, _, err := in.send(t, call.Request{URL: "http://127.0.0.1:1"}, call.Options{}); err != nil || got.e == nil || got.e.Type != call.TypeConnect || got.e.Attempts != 1 {
+		t.Errorf("nobody there: %v, told %+v", err, got.e)
 	}
-	if _, err := send(call.Request{URL: s.URL + "/refuse"}, call.Options{}); !errors.Is(err, refused) {
+	if _, _, err := in.send(t, call.Request{URL: url + "/refuse"}, call.Options{}); !errors.Is(err, errByCallback) {
 		t.Errorf("a callback that fails: Start = %v, want its error", err)
 	}
-	if _, err := send(call.Request{URL: "no scheme"}, call.Options{}); !errors.Is(err, kernel.ErrInvalid) {
+	if _, _, err := in.send(t, call.Request{URL: "no scheme"}, call.Options{}); !errors.Is(err, kernel.ErrInvalid) {
 		t.Errorf("Start = %v, want ErrInvalid", err)
-	}
-	if order[0] != "hook" || order[1] != "callback" {
-		t.Errorf("order %v, want the hook first", order)
 	}
 }
 
