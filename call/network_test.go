@@ -130,6 +130,28 @@ func TestEachPhaseHasItsTime(t *testing.T) {
 	}
 }
 
+// A body that comes slowly, and keeps coming, is not idle.
+func TestASlowBodyIsNotIdle(t *testing.T) {
+	t.Parallel()
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 900*time.Millisecond)
+		defer cancel()
+		drip(ctx, flushing{w}, "x", 30*time.Millisecond)
+	})
+	w := begin(t, setup{})
+	if r := w.answer(call.Request{URL: s.URL, Timeouts: call.Timeouts{Idle: 400 * time.Millisecond}}, once); len(r.Body) < 5 || r.Duration < 800*time.Millisecond {
+		t.Errorf("%d bytes after %v, want all of it", len(r.Body), r.Duration)
+	}
+}
+
+// flushing sends each piece at once.
+type flushing struct{ http.ResponseWriter }
+
+func (f flushing) Write(p []byte) (int, error) {
+	n, err := f.ResponseWriter.Write(p)
+	return n, errors.Join(err, http.NewResponseController(f.ResponseWriter).Flush())
+}
+
 // PH-104: a connection that is not made in time. The listener's queue is full, so that no further one is accepted.
 func TestAConnectionThatIsNotMadeInTime(t *testing.T) {
 	t.Parallel()

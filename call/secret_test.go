@@ -80,7 +80,7 @@ func TestSecretsAreNowhereToBeSeen(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	st := memory.New(memory.Config{})
 	w := begin(t, setup{
-		store: st, client: call.ClientConfig{Logger: logger, Retry: quick, OnUnknown: call.FailUnknown},
+		store: st, client: call.ClientConfig{Logger: logger, Retry: quick, OnUnknown: call.FailUnknown, Breaker: call.Breaker{Failures: -1}},
 		kernel: kernel.Config{Logger: logger, Sealer: flip{}, Slots: map[string]int{"calls": 9, "callbacks": 9}},
 	})
 	base := strings.Replace(s.URL, "//", "//user:"+secret+"@", 1) + "/" + secret
