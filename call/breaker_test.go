@@ -108,7 +108,10 @@ func TestACircuitBreaksAndMends(t *testing.T) {
 			t.Errorf("%+v, want 200 once the host is well", r)
 		}
 	}
-	until(t, "nothing is paused", func() bool { return pausedLanes(t, b.k) == 0 })
+	until(t, "nothing is paused, and no circuit marked as broken", func() bool {
+		list, err := b.k.Pauses(t.Context())
+		return err == nil && len(list) == 0
+	})
 	if top := site.most(); top < 2 {
 		t.Errorf("%d at a time once the circuit is closed, want the limit to be gone", top)
 	}

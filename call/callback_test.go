@@ -231,7 +231,16 @@ func TestARetriedRequestIsToldOfOncePerRound(t *testing.T) {
 	if got := w2.next(); got.r == nil || got.r.Status != 200 {
 		t.Errorf("told %+v, want the answer of the second round", got)
 	}
-	w2.quiet(200 * time.Millisecond)
+	until(t, "both callbacks have ended", func() bool {
+		done := 0
+		for _, task := range kerneltest.Tasks(t, w2.k, "call.callback.test") {
+			if task.State == store.Done && task.Attempts == 0 {
+				done++
+			}
+		}
+		return done == 2
+	})
+	w2.quiet(50 * time.Millisecond)
 }
 
 // PH-143: the hooks run before the callback, in their order, and one that fails keeps the callback waiting.

@@ -350,3 +350,25 @@ func TestAnAnswerThatDoesNotFitIntoTheStoreIsAnError(t *testing.T) {
 		t.Errorf("%v is ErrRefused", e)
 	}
 }
+
+// A connection that the server has closed meanwhile costs no attempt: the request is sent over another, with its body.
+func TestAConnectionThatWasClosedMeanwhileCostsNothing(t *testing.T) {
+	t.Parallel()
+	url := raw(t, func(_ context.Context, c net.Conn) {
+		in := bufio.NewReader(c)
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		_, _ = in.ReadByte() // the next request on this connection is not answered
+	})
+	w := begin(t, setup{})
+	for range 4 {
+		r := w.answer(call.Request{Method: "POST", URL: url, Body: []byte("body")}, once)
+		if string(r.Body) != "body" || r.Attempts != 0 {
+			t.Errorf("%q after %d failed attempts", r.Body, r.Attempts)
+		}
+	}
+}
