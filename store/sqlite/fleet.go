@@ -119,7 +119,7 @@ func (s *step) beat(req store.BeatRequest) (res store.BeatResult, err error) {
 		}
 	}
 	res.Suspects = res.Suspects && s.suspectTurn(w)
-	for _, t := range s.list("task_held", w.ID, -1) {
+	for _, t := range s.list("task_asked", w.ID) {
 		if t.Asked != "" && !t.Told {
 			res.Asked = append(res.Asked, heldTask(t))
 		}
