@@ -108,10 +108,7 @@ func TestACircuitBreaksAndMends(t *testing.T) {
 			t.Errorf("%+v, want 200 once the host is well", r)
 		}
 	}
-	until(t, "nothing is paused, and no circuit marked as broken", func() bool {
-		list, err := b.k.Pauses(t.Context())
-		return err == nil && len(list) == 0
-	})
+	until(t, "nothing is paused, and no circuit marked as broken", func() bool { return len(pauses(t, b.k)) == 0 })
 	if top := site.most(); top < 2 {
 		t.Errorf("%d at a time once the circuit is closed, want the limit to be gone", top)
 	}
@@ -119,17 +116,22 @@ func TestACircuitBreaksAndMends(t *testing.T) {
 
 func pausedLanes(t *testing.T, k *kernel.Kernel) int {
 	t.Helper()
-	list, err := k.Pauses(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	n := 0
-	for _, p := range list {
+	for _, p := range pauses(t, k) {
 		if p.Scope.Kind == "" {
 			n++
 		}
 	}
 	return n
+}
+
+func pauses(t *testing.T, k *kernel.Kernel) []kernel.Pause {
+	t.Helper()
+	list, err := k.Pauses(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 // Successes between failures keep a circuit whole; answers of 4xx do not speak against a host; a negative number switches it off.
