@@ -7,8 +7,8 @@ import (
 	"github.com/outlast-go/outlast/store"
 )
 
-// A file of the first schema is brought to the present one, and a request to a running task from before is still told.
-func TestAFileOfTheFirstSchemaIsMigrated(t *testing.T) {
+// A file of the schema before is brought to the present one, and a request to a running task from before is still told.
+func TestAFileOfTheSchemaBeforeIsMigrated(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "old.db")
 	s := mustOpen(t, path)
@@ -26,11 +26,11 @@ func TestAFileOfTheFirstSchemaIsMigrated(t *testing.T) {
 	if _, err := s.Cancel(ctx, spec.ID, "enough"); err != nil {
 		t.Fatal(err)
 	}
-	for _, query := range []string{"drop index task_asked", "alter table task drop column asked", "pragma user_version = 1"} {
+	for _, query := range []string{"drop index task_asked", "alter table task drop column asked", "pragma user_version = 2"} {
 		foreign(t, path, query)
 	}
-	if schema := mustOpen(t, path).Info().Schema; schema != 2 {
-		t.Errorf("Schema = %d, want 2", schema)
+	if schema := mustOpen(t, path).Info().Schema; schema != 3 {
+		t.Errorf("Schema = %d, want 3", schema)
 	}
 	for range 2 {
 		res, err := s.Beat(ctx, store.BeatRequest{Worker: "w"})

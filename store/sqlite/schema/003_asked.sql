@@ -7,4 +7,4 @@ create index task_asked on task (worker, id) where asked is not null;
 -- What was asked before is in the bodies, which SQL does not read: all that runs is looked at.
 update task set asked = 1 where worker is not null;
 
-pragma user_version = 2;
+pragma user_version = 3;
