@@ -3,16 +3,29 @@ package call
 import (
 	"context"
 	"io"
+
+	"github.com/outlast-go/outlast/kernel"
 )
 
-// Bodies keeps bodies that are too large for the store. What Put has returned for must be found by Get, from every process, until
-// it is removed; who removes what no task refers to any more is the keeper's affair.
-type Bodies interface {
-	// Put keeps what it reads under a name that begins with the task's id, and returns how to find it again. On an error, also of
-	// the reader, nothing is kept.
-	Put(ctx context.Context, name string, r io.Reader) (ref string, err error)
-	// Get opens what Put has kept.
-	Get(ctx context.Context, ref string) (io.ReadCloser, error)
-	// Remove lets go of it. It need not be there.
-	Remove(ctx context.Context, ref string) error
+// keeper is where bodies go that are too large for a record: the blobs of the kernel, which are sealed, and swept once their task is gone.
+type keeper struct {
+	k    *kernel.Kernel
+	over int64 // bytes
+}
+
+// keeperOf returns the keeper of a kernel, nil if it has none.
+func keeperOf(k *kernel.Kernel) *keeper {
+	if k == nil || k.BlobThreshold() < 0 {
+		return nil
+	}
+	return &keeper{k: k, over: int64(k.BlobThreshold())}
+}
+
+// put keeps what it reads.
+func (k *keeper) put(ctx context.Context, id kernel.ID, r io.Reader) (*kernel.Ref, error) {
+	ref, err := k.k.PutBlob(ctx, id, r)
+	if err != nil {
+		return nil, err
+	}
+	return &ref, nil
 }

@@ -2,85 +2,72 @@ package call_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"strings"
-	"sync"
 	"testing"
 
+	"github.com/outlast-go/outlast/blob"
+	"github.com/outlast-go/outlast/blob/file"
 	"github.com/outlast-go/outlast/call"
 	"github.com/outlast-go/outlast/kernel"
 )
 
-// shelf keeps bodies in memory.
+// shelf keeps blobs in a folder.
 type shelf struct {
-	mu   sync.Mutex
-	kept map[string][]byte
+	t     *testing.T
+	store *file.Store
 }
 
-func (s *shelf) Put(_ context.Context, name string, r io.Reader) (string, error) {
-	var b bytes.Buffer
-	buf := make([]byte, 8<<10)
-	for {
-		n, err := r.Read(buf)
-		b.Write(buf[:n])
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return "", fmt.Errorf("put: %w", err)
-		}
+func newShelf(t *testing.T) *shelf {
+	t.Helper()
+	st, err := file.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kept == nil {
-		s.kept = map[string][]byte{}
+	return &shelf{t, st}
+}
+
+// kernel is a Config with the shelf in it.
+func (s *shelf) kernel(threshold int) kernel.Config {
+	return kernel.Config{
+		Blobs: []blob.Named{{Name: "shelf", Store: s.store}}, BlobThreshold: threshold, Slots: map[string]int{"calls": 10, "callbacks": 10},
 	}
-	s.kept["ref:"+name] = b.Bytes()
-	return "ref:" + name, nil
 }
 
-func (s *shelf) Get(_ context.Context, ref string) (io.ReadCloser, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b, ok := s.kept[ref]
-	if !ok {
-		return nil, errors.New("it is not on the shelf")
+// keys lists what is kept.
+func (s *shelf) keys() []string {
+	s.t.Helper()
+	page, err := s.store.List(s.t.Context(), "", 1000)
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	return io.NopCloser(bytes.NewReader(b)), nil
-}
-
-func (s *shelf) Remove(_ context.Context, ref string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.kept, ref)
-	return nil
-}
-
-func (s *shelf) refs() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var list []string
-	for ref := range s.kept {
-		list = append(list, ref)
+	for _, info := range page.Items {
+		list = append(list, info.Key)
 	}
 	return list
+}
+
+func (s *shelf) clear() {
+	s.t.Helper()
+	for _, key := range s.keys() {
+		if err := s.store.Delete(s.t.Context(), key); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 }
 
 // PH-129, FT-26, R001-5: (payload_store_threshold) what is larger leaves the record, both ways, and is read where it is used.
 func TestLargeBodiesLeaveTheRecord(t *testing.T) {
 	t.Parallel()
 	s := server(t, echo)
-	for threshold, client := range map[int]call.ClientConfig{64 << 10: {}, 1000: {BodyThreshold: 1000}} {
-		keeper := &shelf{}
-		client.Bodies = keeper
-		w := begin(t, setup{client: client})
-		small, large := bytes.Repeat([]byte("s"), threshold), bytes.Repeat([]byte("l"), threshold+1)
-		if r := w.answer(call.Request{Method: "POST", URL: s.URL, Body: small}, call.Options{}); !bytes.Equal(r.Body, small) || len(keeper.refs()) != 0 {
-			t.Errorf("%d bytes: %d came back, kept %v; want them in the record", threshold, len(r.Body), keeper.refs())
+	for threshold, option := range map[int]int{64 << 10: 0, 5000: 5000} {
+		keeper := newShelf(t)
+		w := begin(t, setup{kernel: keeper.kernel(option)})
+		small, large := bytes.Repeat([]byte("s"), threshold-1000), bytes.Repeat([]byte("l"), threshold+1)
+		if r := w.answer(call.Request{Method: "POST", URL: s.URL, Body: small}, call.Options{}); !bytes.Equal(r.Body, small) || len(keeper.keys()) != 0 {
+			t.Errorf("%d bytes: %d came back, kept %v; want them in the record", threshold, len(r.Body), keeper.keys())
 		}
 		for _, req := range []call.Request{{Body: large}, {Reader: bytes.NewReader(large)}} {
 			req.Method, req.URL = "POST", s.URL
@@ -89,10 +76,14 @@ func TestLargeBodiesLeaveTheRecord(t *testing.T) {
 			if err != nil || !bytes.Equal(body, large) || r.Body != nil || r.Size != int64(len(large)) {
 				t.Errorf("%d bytes: %d came back, %v; size %d", len(large), len(body), err, r.Size)
 			}
-			for _, ref := range []string{"ref:" + r.ID.String() + "/request", "ref:" + r.ID.String() + "/response-1"} {
-				if _, err := keeper.Get(t.Context(), ref); err != nil {
-					t.Errorf("%s: %v, want it kept", ref, err)
+			kept := 0
+			for _, key := range keeper.keys() {
+				if blob.Task(key) == r.ID.String() {
+					kept++
 				}
+			}
+			if kept != 2 {
+				t.Errorf("%d blobs are kept of the request, want what was sent and what came", kept)
 			}
 			task, err := w.k.Get(t.Context(), r.ID)
 			if err != nil || len(task.Args) > 1000 || len(task.Result) > 1000 {
@@ -114,12 +105,12 @@ func TestWhatIsOverTheBoundMayBeSpilled(t *testing.T) {
 		}
 		_, _ = io.Copy(w, io.LimitReader(endless{}, 3<<20))
 	})
-	keeper := &shelf{}
-	strict := begin(t, setup{client: call.ClientConfig{Bodies: keeper}})
+	keeper := newShelf(t)
+	strict := begin(t, setup{kernel: keeper.kernel(0)})
 	if e := strict.failure(call.Request{URL: s.URL}, call.Options{}); e.Type != call.TypeTooLarge {
 		t.Errorf("%v, want too_large", e)
 	}
-	w := begin(t, setup{client: call.ClientConfig{Bodies: keeper, MaxSpill: 1 << 30}})
+	w := begin(t, setup{kernel: keeper.kernel(0), client: call.ClientConfig{MaxSpill: 1 << 30}})
 	r := w.answer(call.Request{URL: s.URL}, call.Options{})
 	if body, err := r.Bytes(t.Context()); err != nil || len(body) != 3<<20 {
 		t.Errorf("%d bytes, %v; want 3 MiB", len(body), err)
@@ -127,10 +118,14 @@ func TestWhatIsOverTheBoundMayBeSpilled(t *testing.T) {
 	if e := w.failure(call.Request{URL: s.URL + "/bomb"}, call.Options{}); e.Type != call.TypeTooLarge {
 		t.Errorf("a bomb: %v, want too_large", e)
 	}
-	for _, ref := range keeper.refs() {
-		if !strings.Contains(ref, r.ID.String()) {
-			t.Errorf("%s is left of a request that failed", ref)
+	for _, key := range keeper.keys() {
+		if blob.Task(key) != r.ID.String() {
+			t.Errorf("%s is left of a request that failed", key)
 		}
+	}
+	none := begin(t, setup{client: call.ClientConfig{MaxSpill: 1 << 30}})
+	if e := none.failure(call.Request{URL: s.URL}, call.Options{}); e.Type != call.TypeTooLarge {
+		t.Errorf("without blobs: %v, want too_large", e)
 	}
 }
 
@@ -150,7 +145,7 @@ func TestALargeBodyIsSentAgainFromItsBeginning(t *testing.T) {
 			http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
 		}
 	})
-	w := begin(t, setup{client: call.ClientConfig{Bodies: &shelf{}, BodyThreshold: 1000}})
+	w := begin(t, setup{kernel: newShelf(t).kernel(1000)})
 	if r := w.answer(call.Request{Method: "POST", URL: s.URL, Body: make([]byte, 5000)}, call.Options{}); r.Status != 200 || got.count() != 3 {
 		t.Errorf("%d after %d requests", r.Status, got.count())
 	}
@@ -160,21 +155,16 @@ func TestALargeBodyIsSentAgainFromItsBeginning(t *testing.T) {
 func TestABodyThatIsGoneIsAnError(t *testing.T) {
 	t.Parallel()
 	s := server(t, echo)
-	keeper := &shelf{}
-	client := call.ClientConfig{Bodies: keeper, BodyThreshold: 1000}
-	idle := begin(t, setup{client: client, idle: true})
+	keeper := newShelf(t)
+	idle := begin(t, setup{kernel: keeper.kernel(1000), idle: true})
 	h := idle.start(call.Request{Method: "POST", URL: s.URL, Body: make([]byte, 5000)}, call.Options{})
-	if err := keeper.Remove(t.Context(), keeper.refs()[0]); err != nil {
-		t.Fatal(err)
-	}
-	w := begin(t, setup{store: idle.st, client: client})
+	keeper.clear()
+	w := begin(t, setup{store: idle.st, kernel: keeper.kernel(1000)})
 	if e := w.next().e; e == nil || e.Type != call.TypeBody || e.Attempts != 1 || e.ID != h.ID() || e.MaySent {
 		t.Errorf("%+v, want body at once", e)
 	}
 	r := w.answer(call.Request{Method: "POST", URL: s.URL, Body: make([]byte, 5000)}, call.Options{})
-	for _, ref := range keeper.refs() {
-		_ = keeper.Remove(t.Context(), ref)
-	}
+	keeper.clear()
 	if _, err := r.Bytes(t.Context()); !errors.Is(err, call.ErrForgotten) {
 		t.Errorf("Bytes of an answer that is gone = %v, want ErrForgotten", err)
 	}
@@ -183,21 +173,21 @@ func TestABodyThatIsGoneIsAnError(t *testing.T) {
 // What was kept for a request that is not started is let go.
 func TestABodyOfNobodyIsLetGo(t *testing.T) {
 	t.Parallel()
-	keeper := &shelf{}
-	w := begin(t, setup{idle: true, client: call.ClientConfig{Bodies: keeper, BodyThreshold: 10}})
-	big := call.Request{Method: "POST", URL: "http://h.test", Body: make([]byte, 100)}
+	keeper := newShelf(t)
+	w := begin(t, setup{idle: true, kernel: keeper.kernel(2000)})
+	big := call.Request{Method: "POST", URL: "http://h.test", Body: make([]byte, 5000)}
 	if _, err := w.call.Start(t.Context(), w.k, big, call.Options{Delay: -1}); err == nil {
 		t.Error("Start with a bad option = nil")
 	}
-	if n := len(keeper.refs()); n != 0 {
+	if n := len(keeper.keys()); n != 0 {
 		t.Errorf("%d bodies are kept of requests that were not started", n)
 	}
 	first := w.start(big, call.Options{Key: "k"})
 	second := w.start(big, call.Options{Key: "k"})
-	if !second.Existed() || second.ID() != first.ID() || len(keeper.refs()) != 1 {
-		t.Errorf("the second start: existed %v, %d bodies; want the first's alone", second.Existed(), len(keeper.refs()))
+	if !second.Existed() || second.ID() != first.ID() || len(keeper.keys()) != 1 {
+		t.Errorf("the second start: existed %v, %d bodies; want the first's alone", second.Existed(), len(keeper.keys()))
 	}
-	if _, err := w.call.Start(t.Context(), w.k, big, call.Options{Key: "k", OnConflict: "reject"}); !errors.Is(err, kernel.ErrDuplicate) || len(keeper.refs()) != 1 {
-		t.Errorf("Start = %v with %d bodies", err, len(keeper.refs()))
+	if _, err := w.call.Start(t.Context(), w.k, big, call.Options{Key: "k", OnConflict: "reject"}); !errors.Is(err, kernel.ErrDuplicate) || len(keeper.keys()) != 1 {
+		t.Errorf("Start = %v with %d bodies", err, len(keeper.keys()))
 	}
 }

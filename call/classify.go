@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/outlast-go/outlast/internal/safedial"
+	"github.com/outlast-go/outlast/kernel"
 )
 
 // fail makes an Error of what went wrong with an attempt.
@@ -26,6 +27,7 @@ func (a *attempt) fail(ctx context.Context, err error) *Error {
 	if a.hop != nil {
 		e.URL, host = a.hop.url.String(), a.hop.url.Host
 	}
+	e.final = kernel.IsPermanent(err)
 	var late *phaseError
 	if errors.As(context.Cause(ctx), &late) {
 		e.Type, e.Phase, e.Message = TypeTimeout, late.phase, "nothing within "+late.after.String()

@@ -50,11 +50,7 @@ type ClientConfig struct {
 	MaxResponse int64
 	// MaxHeader bounds the header of an answer. Default 64 KiB.
 	MaxHeader int64
-	// Bodies keeps what is too large for the store. Default: nothing does, and what is too large is an error.
-	Bodies Bodies
-	// BodyThreshold is where Bodies takes over. Default 64 KiB. (payload_store_threshold)
-	BodyThreshold int
-	// MaxSpill bounds answers that Bodies may take beyond MaxResponse. Default 0: MaxResponse bounds all.
+	// MaxSpill bounds answers that go to the blobs of the kernel, beyond MaxResponse. Default 0, and without blobs: MaxResponse bounds all.
 	MaxSpill int64
 
 	// Proxy is the URL of an HTTP proxy, with or without a user. Default: none, whatever the environment says. (proxy_url)
@@ -187,7 +183,6 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	c.UserAgent = cmp.Or(c.UserAgent, "outlast")
 	c.MaxResponse = cmp.Or(c.MaxResponse, 1<<20)
 	c.MaxHeader = cmp.Or(c.MaxHeader, 64<<10)
-	c.BodyThreshold = cmp.Or(c.BodyThreshold, 64<<10)
 	c.MaxDials = cmp.Or(c.MaxDials, 256)
 	c.MaxDialsPerHost = cmp.Or(c.MaxDialsPerHost, 64)
 	c.Breaker = c.Breaker.withDefaults()
@@ -218,7 +213,6 @@ func (c ClientConfig) validate() error {
 		{"MaxRetryAfter", int64(c.MaxRetryAfter)},
 		{"MaxResponse", c.MaxResponse},
 		{"MaxHeader", c.MaxHeader},
-		{"BodyThreshold", int64(c.BodyThreshold)},
 		{"MaxSpill", c.MaxSpill},
 		{"MaxConnsPerHost", int64(c.MaxConnsPerHost)},
 		{"MaxDials", int64(c.MaxDials)},
@@ -236,9 +230,6 @@ func (c ClientConfig) validate() error {
 	}
 	if !c.OnUnknown.valid() {
 		return invalid("OnUnknown", "is %q; use auto, retry, fail or nothing", c.OnUnknown)
-	}
-	if c.MaxSpill > 0 && c.Bodies == nil {
-		return invalid("MaxSpill", "is set without Bodies; there is nowhere to spill to")
 	}
 	if err := c.Breaker.validate(); err != nil {
 		return err
@@ -326,15 +317,11 @@ func (c *Client) Settings() map[string]string {
 	if cfg.Guard != nil {
 		guard = "on"
 	}
-	bodies := "none"
-	if cfg.Bodies != nil {
-		bodies = fmt.Sprintf("over %d bytes", cfg.BodyThreshold)
-	}
 	return map[string]string{
 		"Name": cfg.Name, "Queue": cfg.Queue, "CallbackQueue": cfg.CallbackQueue, "Timeouts": fmt.Sprintf("%+v", cfg.Timeouts),
 		"Retry": fmt.Sprintf("%+v", cfg.Retry), "MaxRetryAfter": cfg.MaxRetryAfter.String(), "OnUnknown": string(cfg.OnUnknown),
 		"MaxRedirects": strconv.Itoa(cfg.MaxRedirects), "UserAgent": cfg.UserAgent, "MaxResponse": strconv.FormatInt(cfg.MaxResponse, 10),
-		"MaxHeader": strconv.FormatInt(cfg.MaxHeader, 10), "Bodies": bodies, "MaxSpill": strconv.FormatInt(cfg.MaxSpill, 10),
+		"MaxHeader": strconv.FormatInt(cfg.MaxHeader, 10), "MaxSpill": strconv.FormatInt(cfg.MaxSpill, 10),
 		"Proxy": proxy, "TLS": onOff(cfg.TLS != nil, "own", "default"), "HTTP2": onOff(!cfg.DisableHTTP2, "on", "off"),
 		"MaxConnsPerHost": strconv.Itoa(cfg.MaxConnsPerHost), "MaxDials": strconv.Itoa(cfg.MaxDials),
 		"MaxDialsPerHost": strconv.Itoa(cfg.MaxDialsPerHost), "Guard": guard, "PerHost": fmt.Sprintf("%+v", cfg.PerHost),

@@ -32,6 +32,6 @@
 // # What it leaves to others
 //
 // How many are in flight is for kernel.Config.Slots of the queue "calls" to say; encryption for kernel.Config.Sealer: requests, answers and the args
-// of callbacks are args and results of tasks. Labels, the host of a request and texts of errors are not sealed; nothing of a URL but its
-// host is in them.
+// of callbacks are args and results of tasks. Labels, keys and the host of a request are not sealed. Large bodies are blobs of the
+// kernel: see kernel.Config.Blobs.
 package call

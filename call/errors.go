@@ -18,8 +18,8 @@ var (
 	ErrTooLarge = errors.New("too large")
 	// ErrUnknownCallback says that no callback was defined under a name. It comes with an *InvalidError.
 	ErrUnknownCallback = errors.New("no such callback")
-	// ErrForgotten says that a request has ended, and that its answer was not kept: Retention was Forget, or the body's keeper has
-	// let it go.
+	// ErrForgotten says that a request has ended, and that its answer was not kept: Retention was Forget, or the blob of
+	// its body is gone.
 	ErrForgotten = errors.New("the answer was not kept")
 	// ErrNoHandler says that no process-wide handler was registered: see Register.
 	ErrNoHandler = errors.New("no request handler is registered")
@@ -105,6 +105,8 @@ type Error struct {
 	Response *Response
 	// Args are the callback's, as JSON: see ArgsOf.
 	Args json.RawMessage
+
+	final bool // no further attempt can mend it
 }
 
 // Error says what went wrong.

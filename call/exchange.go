@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"fmt"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -32,7 +32,7 @@ type attempt struct {
 	id      kernel.ID
 	key     string
 	number  int
-	place   string // where Bodies keeps a large answer
+	keeper  *keeper // of large bodies; may be nil
 	watch   *watch
 	hop     *hop
 	left    []string // URLs left behind
@@ -117,7 +117,7 @@ func (a *attempt) first(ctx context.Context) (*hop, error) {
 	if err := a.sign(ctx, h); err != nil {
 		return nil, err
 	}
-	return &hop{method: a.request.Method, url: u, header: h, body: len(a.body) > 0 || a.request.Ref != ""}, nil
+	return &hop{method: a.request.Method, url: u, header: h, body: len(a.body) > 0 || a.request.Ref != nil}, nil
 }
 
 // sign signs this attempt: the id stays, the time is its own. Only a body that is at hand can be signed.
@@ -126,7 +126,7 @@ func (a *attempt) sign(ctx context.Context, h http.Header) error {
 		return nil
 	}
 	body := a.body
-	if a.request.Ref != "" {
+	if a.request.Ref != nil {
 		r, _, err := a.open(ctx)
 		if err != nil {
 			return err
@@ -147,10 +147,10 @@ func (a *attempt) sign(ctx context.Context, h http.Header) error {
 	return nil
 }
 
-// bodyError says that the body of the request is not where it was kept.
+// bodyError says that a body cannot be kept, or is not where it was kept.
 type bodyError struct{ err error }
 
-func (e *bodyError) Error() string { return "the body of the request cannot be read: " + e.err.Error() }
+func (e *bodyError) Error() string { return "a body that is not in the record: " + e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
 // signError says that this process cannot sign the request.
@@ -160,17 +160,17 @@ func (e *signError) Error() string { return "the request cannot be signed here: 
 
 // open returns the body from its beginning.
 func (a *attempt) open(ctx context.Context) (io.ReadCloser, int64, error) {
-	if a.request.Ref == "" {
+	if a.request.Ref == nil {
 		return io.NopCloser(bytes.NewReader(a.body)), int64(len(a.body)), nil
 	}
-	if a.client.cfg.Bodies == nil {
-		return nil, 0, &bodyError{fmt.Errorf("this process has no Bodies")}
+	if a.keeper == nil {
+		return nil, 0, &bodyError{errors.New("this process has no blobs")}
 	}
-	r, err := a.client.cfg.Bodies.Get(ctx, a.request.Ref)
+	r, err := a.keeper.k.OpenBlob(ctx, *a.request.Ref)
 	if err != nil {
 		return nil, 0, &bodyError{err}
 	}
-	return r, a.request.Size, nil
+	return r, a.request.Ref.Size, nil
 }
 
 // send makes one request of the chain.
@@ -209,8 +209,8 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) (*answer, error
 	}
 	ans.Header = resp.Header
 	inline := most
-	if a.client.cfg.Bodies != nil {
-		inline = min(most, int64(a.client.cfg.BodyThreshold))
+	if a.keeper != nil {
+		inline = min(most, a.keeper.over)
 	}
 	body, rest, err := peek(r, int(inline))
 	if err != nil {
@@ -218,22 +218,42 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) (*answer, error
 	}
 	ans.body, ans.Size = body, int64(len(body))
 	if rest != nil {
-		counted := &counter{r: rest}
-		ans.Ref, err = a.client.cfg.Bodies.Put(ctx, a.place, counted)
-		if err != nil {
-			return nil, err
+		noted := &noting{r: rest}
+		ans.Ref, err = a.keeper.put(ctx, a.id, noted)
+		if noted.err != nil {
+			return nil, noted.err // of the connection, not of the keeper
 		}
-		ans.Size = counted.n
+		if err != nil {
+			return nil, &bodyError{err}
+		}
+		ans.Size = ans.Ref.Size
 	}
 	failpoint.Hit("call.read")
 	return ans, nil
 }
 
-// bounds returns how much of an answer is taken, and how much if it goes to Bodies; 0: no more than that.
+// noting remembers how reading ended, unless well.
+type noting struct {
+	r   io.Reader
+	err error
+}
+
+func (n *noting) Read(p []byte) (int, error) {
+	count, err := n.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		n.err = err
+	}
+	return count, err
+}
+
+// bounds returns how much of an answer is taken, and how much if it goes to the keeper; 0: no more than that.
 func (a *attempt) bounds() (most, spill int64) {
 	most = a.client.cfg.MaxResponse
 	if a.request.MaxResponse > 0 {
 		most = a.request.MaxResponse
+	}
+	if a.keeper == nil {
+		return most, 0
 	}
 	return most, a.client.cfg.MaxSpill
 }

@@ -19,7 +19,7 @@ func (c *Call) inline(ctx context.Context, req Request, opts Options) (*Handle, 
 	if id.IsZero() {
 		_, _ = rand.Read(id[:]) // never fails
 	}
-	a := &attempt{client: c.client, request: d.request, body: d.body, id: id, number: 1, place: id.String() + "/response-1"}
+	a := &attempt{client: c.client, request: d.request, body: d.body, id: id, number: 1}
 	if d.reader != nil {
 		if a.body, _, err = peek(d.reader, -1); err != nil {
 			return nil, &InvalidError{Field: "Reader", Problem: "cannot be read: " + err.Error(), Err: err}
@@ -29,14 +29,14 @@ func (c *Call) inline(ctx context.Context, req Request, opts Options) (*Handle, 
 	c.client.stats.begin(c.client, a, d.host)
 	ans, failure := a.run(ctx)
 	c.client.stats.end(c.client, a, d.host, ans, failure)
-	v := c.client.inlineVerdict(kernel.Task{Spec: kernel.Spec{ID: id}, State: stateDone}, ans, failure, &a.request, back)
+	v := inlineVerdict(kernel.Task{Spec: kernel.Spec{ID: id}, State: stateDone}, ans, failure, &a.request, back)
 	if err := c.tell(ctx, v); err != nil {
 		return nil, fmt.Errorf("start call %s: the callback: %w", c.name, err)
 	}
 	return &Handle{call: c, id: id, inline: v}, nil
 }
 
-func (c *Client) inlineVerdict(task kernel.Task, ans *answer, failure *Error, r *wireRequest, back wireCallback) *verdict {
+func inlineVerdict(task kernel.Task, ans *answer, failure *Error, r *wireRequest, back wireCallback) *verdict {
 	if failure != nil {
 		task.Attempts, task.Reason = 1, "attempts"
 		return &verdict{failure: describe(task, back, failure)}
@@ -44,5 +44,5 @@ func (c *Client) inlineVerdict(task kernel.Task, ans *answer, failure *Error, r 
 	if r.FailOnStatus && (ans.Status < 200 || ans.Status > 299) {
 		task.State, task.Reason, task.Attempts = stateFailed, string(TypeHTTP), 1
 	}
-	return c.complete(task, ans, back)
+	return complete(nil, task, ans, back)
 }

@@ -28,15 +28,15 @@ type Response struct {
 	Redirects []string
 	// Attempts that failed before this one, and processes that died while they had the request.
 	Attempts, Crashes int
-	// Body is what came, decompressed. It is nil if the body was so large that Bodies keeps it: Open reads both.
+	// Body is what came, decompressed. It is nil if the body was so large that it is a blob: Open reads both.
 	Body []byte
 	// Size of the body.
 	Size int64
 	// Args are the callback's, as JSON: see ArgsOf.
 	Args json.RawMessage
 
-	bodies Bodies
-	ref    string
+	k   *kernel.Kernel
+	ref *kernel.Ref
 }
 
 // OK reports whether the status is one of 200 to 299.
@@ -90,15 +90,15 @@ func (r *Response) JSON(ctx context.Context, into any) error {
 
 // Open returns the body from its beginning, wherever it is kept. ErrForgotten if its keeper has let it go.
 func (r *Response) Open(ctx context.Context) (io.ReadCloser, error) {
-	if r.ref == "" {
+	if r.ref == nil {
 		return io.NopCloser(bytes.NewReader(r.Body)), nil
 	}
-	if r.bodies == nil {
-		return nil, fmt.Errorf("open the body: %w: this process has no Bodies", ErrForgotten)
+	body, err := r.k.OpenBlob(ctx, *r.ref)
+	if err != nil && kernel.IsPermanent(err) {
+		err = fmt.Errorf("%w: %w", ErrForgotten, err)
 	}
-	body, err := r.bodies.Get(ctx, r.ref)
 	if err != nil {
-		return nil, fmt.Errorf("open the body: %w: %w", ErrForgotten, err)
+		return nil, fmt.Errorf("open the body: %w", err)
 	}
 	return body, nil
 }

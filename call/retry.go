@@ -32,6 +32,8 @@ func (e *Error) retryable() bool {
 	switch e.Type {
 	case TypeTimeout, TypeDNS, TypeConnect, TypeLost:
 		return true
+	case TypeBody:
+		return !e.final // what keeps it may be away for a moment
 	case TypeTLS:
 		return !strings.Contains(e.Message, "certificate")
 	}

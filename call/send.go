@@ -74,7 +74,7 @@ func (c *Client) send(ctx context.Context, run *kernel.Run) (kernel.Outcome, err
 //
 //go:noinline
 func (c *Client) prepare(run *kernel.Run, args []byte) (a *attempt, resends bool, err error) {
-	a = &attempt{client: c, id: run.ID(), number: run.Attempt(), place: fmt.Sprintf("%s/response-%d", run.ID(), run.Fence().Epoch)}
+	a = &attempt{client: c, id: run.ID(), number: run.Attempt(), keeper: keeperOf(run.Kernel())}
 	if a.body, err = unframe(args, &a.request); err != nil {
 		return nil, false, err
 	}
@@ -115,7 +115,7 @@ func (f facts) mark(ctx context.Context, run *kernel.Run) (unknown bool, err err
 // troubled reports whether an attempt speaks against its host.
 func troubled(ans *answer, e *Error) bool {
 	if e != nil {
-		return e.retryable()
+		return e.Type != TypeBody && e.retryable()
 	}
 	return ans.Status >= 500 || ans.Status == http.StatusTooManyRequests
 }
@@ -132,14 +132,14 @@ type conclusion struct {
 func (c *Client) conclude(ctx context.Context, run *kernel.Run, a *attempt, end conclusion) (kernel.Outcome, error) {
 	var resp *Response
 	if end.answer != nil {
-		resp = c.response(end.answer)
+		resp = response(run.Kernel(), end.answer)
 	}
 	again, after := c.judge(resp, end.failure)
 	if end.failure != nil && end.failure.MaySent && !end.resends {
 		again = false
 	}
 	if again && !end.retry.Spent(end.attempts+1) {
-		c.drop(ctx, end.answer)
+		c.drop(ctx, run.Kernel(), end.answer)
 		return kernel.Outcome{}, retryError(end, after)
 	}
 	if end.failure != nil {
@@ -168,12 +168,12 @@ func retryError(end conclusion, after time.Duration) error {
 }
 
 // drop lets go of an answer that nobody will see.
-func (c *Client) drop(ctx context.Context, ans *answer) {
-	if ans == nil || ans.Ref == "" {
+func (c *Client) drop(ctx context.Context, k *kernel.Kernel, ans *answer) {
+	if ans == nil || ans.Ref == nil {
 		return
 	}
-	if err := c.cfg.Bodies.Remove(ctx, ans.Ref); err != nil {
-		c.log.Warn("body of an answer that is not kept is left", "err", err)
+	if err := k.DropBlob(ctx, *ans.Ref); err != nil {
+		c.log.Warn("body of an answer that is not kept is left to the sweep", "err", err)
 	}
 }
 
@@ -182,7 +182,7 @@ func (c *Client) answered(ctx context.Context, run *kernel.Run, a *attempt, end 
 	ans := end.answer
 	out, err := c.pour(run.Kernel().MaxPayload(), wireOutcome{Response: &ans.wireResponse}, ans.body)
 	if err != nil {
-		c.drop(ctx, ans)
+		c.drop(ctx, run.Kernel(), ans)
 		return c.failed(run, &Error{Type: TypeTooLarge, URL: ans.URL, MaySent: true, Message: end.host + ": " + err.Error(), Duration: ans.Duration}, "permanent")
 	}
 	if a.request.FailOnStatus && (ans.Status < 200 || ans.Status > 299) {
@@ -208,7 +208,7 @@ func (c *Client) pour(bound int, head wireOutcome, body []byte) (kernel.Outcome,
 		return kernel.Outcome{}, err
 	}
 	if len(result) > bound || len(body) > bound {
-		return kernel.Outcome{}, errors.New("the answer does not fit into the store: raise kernel.Config.MaxPayload, or set ClientConfig.Bodies")
+		return kernel.Outcome{}, errors.New("the answer does not fit into the store: raise kernel.Config.MaxPayload, or set kernel.Config.Blobs")
 	}
 	out := kernel.Done(result)
 	out.Entries = map[string][]byte{entryBody: body}

@@ -26,7 +26,7 @@ func TestDefaults(t *testing.T) {
 	for name, want := range map[string]string{
 		"Queue": "calls", "CallbackQueue": "callbacks", "Timeouts": "{Connect:10s TLS:10s Send:0s FirstByte:0s Idle:1m0s Total:1m0s}",
 		"Retry": "{Max:5 Base:1s Factor:2 Cap:5m0s CrashSpends:false Exact:false}", "MaxRetryAfter": "1h0m0s", "OnUnknown": "auto",
-		"MaxRedirects": "5", "UserAgent": "outlast", "MaxResponse": "1048576", "MaxHeader": "65536", "Bodies": "none", "MaxSpill": "0",
+		"MaxRedirects": "5", "UserAgent": "outlast", "MaxResponse": "1048576", "MaxHeader": "65536", "MaxSpill": "0",
 		"Proxy": "none", "TLS": "default", "HTTP2": "on", "MaxConnsPerHost": "0", "MaxDials": "256", "MaxDialsPerHost": "64", "Guard": "off",
 		"Breaker": "{Failures:10 OpenFor:10s MaxOpen:5m0s Probes:1}", "Signers": "0", "Inline": "false",
 	} {
@@ -40,13 +40,13 @@ func TestDefaults(t *testing.T) {
 func TestSettingsShowNoSecrets(t *testing.T) {
 	t.Parallel()
 	c, err := call.NewClient(call.ClientConfig{
-		Proxy: "http://user:hidden@proxy.test:3128", Signers: map[string][]string{"s": {oldSecret}}, Bodies: &shelf{}, BodyThreshold: 7, Guard: &call.Guard{},
+		Proxy: "http://user:hidden@proxy.test:3128", Signers: map[string][]string{"s": {oldSecret}}, Guard: &call.Guard{},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := fmt.Sprint(c.Settings())
-	if strings.Contains(text, "hidden") || strings.Contains(text, "MfKQ") || !strings.Contains(text, "proxy.test:3128") || !strings.Contains(text, "over 7 bytes") || !strings.Contains(text, "Guard:on") {
+	if strings.Contains(text, "hidden") || strings.Contains(text, "MfKQ") || !strings.Contains(text, "proxy.test:3128") || !strings.Contains(text, "Guard:on") {
 		t.Errorf("settings are shown as %s", text)
 	}
 }

@@ -40,10 +40,10 @@ func TestASignedRequestIsVerified(t *testing.T) {
 	})
 	for name, secret := range map[string]string{"old": oldSecret, "new": newSecret} {
 		s := server(t, verifier(t, call.VerifierConfig{Secrets: []string{secret}}).Handler(inner).ServeHTTP)
-		for _, bodies := range []call.Bodies{nil, &shelf{}} {
-			w := begin(t, setup{client: call.ClientConfig{
-				Signers: map[string][]string{"partner": {newSecret, oldSecret}}, Bodies: bodies, BodyThreshold: 3,
-				Retry: kernel.Retry{Max: 3, Base: 1100 * time.Millisecond, Exact: true},
+		for _, config := range []kernel.Config{{}, newShelf(t).kernel(3)} {
+			w := begin(t, setup{kernel: config, client: call.ClientConfig{
+				Signers: map[string][]string{"partner": {newSecret, oldSecret}},
+				Retry:   kernel.Retry{Max: 3, Base: 1100 * time.Millisecond, Exact: true},
 			}})
 			if r := w.answer(call.Request{Method: "POST", URL: s.URL, JSON: map[string]int{"a": 1}, Sign: "partner"}, call.Options{}); r.Status != 200 {
 				t.Errorf("%s secret: %d, want it to pass", name, r.Status)

@@ -213,14 +213,14 @@ func checkSpec(s kernel.Spec) error {
 	return nil
 }
 
-// pack makes the args of a request's task. A body that is too large for the store goes to Bodies; without them it is
+// pack makes the args of a request's task. A body that is too large for the record goes to the kernel's blobs; without them it is
 // ErrTooLarge.
 func (c *Client) pack(ctx context.Context, k *kernel.Kernel, d *draft, id kernel.ID) ([]byte, func(context.Context), error) {
 	clean := func(context.Context) {}
-	bound := k.MaxPayload()
+	bound, keeper := k.MaxPayload(), keeperOf(k)
 	large := bound
-	if c.cfg.Bodies != nil && (bound < 0 || c.cfg.BodyThreshold < bound) {
-		large = c.cfg.BodyThreshold
+	if keeper != nil && (bound < 0 || keeper.over < int64(bound)) {
+		large = int(keeper.over)
 	}
 	body, rest := d.body, io.Reader(nil)
 	if d.reader != nil {
@@ -231,21 +231,20 @@ func (c *Client) pack(ctx context.Context, k *kernel.Kernel, d *draft, id kernel
 	} else if large >= 0 && len(body) > large {
 		body, rest = nil, bytes.NewReader(body)
 	}
-	if rest != nil && c.cfg.Bodies == nil {
+	if rest != nil && keeper == nil {
 		return nil, clean, tooLarge(bound)
 	}
 	if rest != nil {
-		counted := &counter{r: rest}
-		ref, err := c.cfg.Bodies.Put(ctx, id.String()+"/request", counted)
+		ref, err := keeper.put(ctx, id, rest)
 		if err != nil {
 			return nil, clean, fmt.Errorf("keep the body: %w", err)
 		}
 		clean = func(ctx context.Context) {
-			if err := c.cfg.Bodies.Remove(context.WithoutCancel(ctx), ref); err != nil {
-				c.log.Warn("body of a request that was not started is left", "task", id.String(), "err", err)
+			if err := k.DropBlob(context.WithoutCancel(ctx), *ref); err != nil {
+				c.log.Warn("body of a request that was not started is left to the sweep", "task", id.String(), "err", err)
 			}
 		}
-		d.request.Ref, d.request.Size, body = ref, counted.n, nil
+		d.request.Ref, body = ref, nil
 	}
 	args, err := frame(d.request, body)
 	if err == nil && bound >= 0 && len(args) > bound {
@@ -260,7 +259,7 @@ func (c *Client) pack(ctx context.Context, k *kernel.Kernel, d *draft, id kernel
 func tooLarge(bound int) error {
 	return &InvalidError{
 		Field: "Body", Err: ErrTooLarge,
-		Problem: fmt.Sprintf("is too large: request, header and body may have %d bytes together; raise kernel.Config.MaxPayload, or set ClientConfig.Bodies", bound),
+		Problem: fmt.Sprintf("is too large: request, header and body may have %d bytes together; raise kernel.Config.MaxPayload, or set kernel.Config.Blobs", bound),
 	}
 }
 
@@ -275,16 +274,4 @@ func peek(r io.Reader, limit int) (all []byte, rest io.Reader, err error) {
 		return all, nil, err
 	}
 	return nil, io.MultiReader(bytes.NewReader(all), r), nil
-}
-
-// counter counts what is read through it.
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
 }

@@ -48,7 +48,7 @@ func (c *Client) verdict(ctx context.Context, k *kernel.Kernel, task kernel.Task
 			}
 			ans.body = entries[entryBody]
 		}
-		return c.complete(task, ans, back), nil
+		return complete(k, task, ans, back), nil
 	case err == nil && out.Error != nil:
 		e := out.Error
 		return &verdict{failure: describe(task, back, &Error{
@@ -59,8 +59,8 @@ func (c *Client) verdict(ctx context.Context, k *kernel.Kernel, task kernel.Task
 }
 
 // complete makes the verdict of an answer.
-func (c *Client) complete(task kernel.Task, ans *answer, back wireCallback) *verdict {
-	r := c.response(ans)
+func complete(k *kernel.Kernel, task kernel.Task, ans *answer, back wireCallback) *verdict {
+	r := response(k, ans)
 	r.ID, r.Method, r.Args = task.ID, back.Method, back.Args
 	r.Attempts, r.Crashes = task.Attempts, task.Crashes
 	if task.State == stateDone {
@@ -73,10 +73,10 @@ func (c *Client) complete(task kernel.Task, ans *answer, back wireCallback) *ver
 	return &verdict{failure: e}
 }
 
-func (c *Client) response(ans *answer) *Response {
+func response(k *kernel.Kernel, ans *answer) *Response {
 	return &Response{
 		Status: ans.Status, Header: ans.Header, URL: ans.URL, Proto: ans.Proto, Redirects: ans.Redirects, Duration: ans.Duration,
-		Body: ans.body, Size: ans.Size, ref: ans.Ref, bodies: c.cfg.Bodies,
+		Body: ans.body, Size: ans.Size, ref: ans.Ref, k: k,
 	}
 }
 

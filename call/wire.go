@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/outlast-go/outlast/kernel"
 )
 
 // wireRequest is a request as it is stored: JSON, and behind a newline the bytes of the body.
@@ -13,8 +15,7 @@ type wireRequest struct {
 	Method       string      `json:"method"`
 	URL          string      `json:"url"`
 	Header       http.Header `json:"header,omitempty"`
-	Ref          string      `json:"ref,omitempty"`  // where Bodies keeps the body
-	Size         int64       `json:"size,omitempty"` // of that
+	Ref          *kernel.Ref `json:"ref,omitempty"` // the body is a blob
 	Timeouts     Timeouts    `json:"timeouts"`
 	MaxRedirects int         `json:"max_redirects,omitempty"`
 	MaxResponse  int64       `json:"max_response,omitempty"`
@@ -46,7 +47,7 @@ type wireResponse struct {
 	Duration  time.Duration `json:"duration"`
 	Size      int64         `json:"size,omitempty"`
 	Entry     bool          `json:"entry,omitempty"` // the body is an entry of the task's checkpoint
-	Ref       string        `json:"ref,omitempty"`   // the body is kept by Bodies
+	Ref       *kernel.Ref   `json:"ref,omitempty"`   // the body is a blob
 }
 
 type wireError struct {
