@@ -44,9 +44,11 @@ func (h *Handle) Wait(ctx context.Context) (*Response, error) {
 		return nil, fmt.Errorf("wait for call %s: task %s: %w", h.call.name, h.id, ErrForgotten)
 	}
 	var back wireCallback
-	if task.OnEnd != nil {
-		_, _ = unframe(task.OnEnd.Args, &back) // only for what the answer repeats of its request
+	args, err := h.k.OnEndArgs(task)
+	if err != nil {
+		return nil, fmt.Errorf("wait for call %s: %w", h.call.name, err)
 	}
+	_, _ = unframe(args, &back) // only for what the answer repeats of its request
 	v, err := h.call.client.verdict(ctx, h.k, task, back)
 	if err != nil {
 		return nil, fmt.Errorf("wait for call %s: %w", h.call.name, err)

@@ -98,23 +98,23 @@ func (k *Kernel) unsealTask(t Task) (Task, error) {
 	result, err2 := k.unseal(t.ID, "result", t.Result)
 	note, err3 := k.openNote(&t)
 	e, err4 := k.openError(&t)
-	next, err5 := k.unsealNext(t.OnEnd)
-	t.Args, t.Result, t.Progress.Note, t.Error, t.OnEnd = args, result, note, e, next
-	return t, errors.Join(err1, err2, err3, err4, err5)
+	t.Args, t.Result, t.Progress.Note, t.Error = args, result, note, e
+	return t, errors.Join(err1, err2, err3, err4)
 }
 
-// unsealNext opens the args of the task that follows an ending.
-func (k *Kernel) unsealNext(next *Spec) (*Spec, error) {
-	if next == nil || next.Sealed.IsZero() {
-		return next, nil
+// OnEndArgs returns the args of the task that follows, or will follow, the ending of t, opened. Without one it is nil.
+func (k *Kernel) OnEndArgs(t Task) ([]byte, error) {
+	if t.OnEnd == nil || t.OnEnd.Sealed.IsZero() {
+		return argsOf(t.OnEnd), nil
 	}
-	args, err := k.unseal(next.Sealed, "args", next.Args)
-	if err != nil {
-		return next, err
+	return k.unseal(t.OnEnd.Sealed, "args", t.OnEnd.Args)
+}
+
+func argsOf(s *Spec) []byte {
+	if s == nil {
+		return nil
 	}
-	opened := *next
-	opened.Args = args
-	return &opened, nil
+	return s.Args
 }
 
 // veil takes sealed texts out of a record that is shown unopened.
