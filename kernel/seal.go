@@ -102,6 +102,21 @@ func (k *Kernel) unsealTask(t Task) (Task, error) {
 	return t, errors.Join(err1, err2, err3, err4)
 }
 
+// OnEndArgs returns the args of the task that follows, or will follow, the ending of t, opened. Without one it is nil.
+func (k *Kernel) OnEndArgs(t Task) ([]byte, error) {
+	if t.OnEnd == nil || t.OnEnd.Sealed.IsZero() {
+		return argsOf(t.OnEnd), nil
+	}
+	return k.unseal(t.OnEnd.Sealed, "args", t.OnEnd.Args)
+}
+
+func argsOf(s *Spec) []byte {
+	if s == nil {
+		return nil
+	}
+	return s.Args
+}
+
 // veil takes sealed texts out of a record that is shown unopened.
 func veil(t Task) Task {
 	if !t.Sealed.IsZero() && t.Progress.Note != "" {
@@ -214,6 +229,21 @@ func (k *Kernel) sealEntries(id ID, entries map[string][]byte) (map[string][]byt
 		sealed[name] = b
 	}
 	return sealed, nil
+}
+
+// openEntries opens entries of a task's checkpoint. Those of a task that is not sealed are left as they are.
+func (k *Kernel) openEntries(t Task, entries map[string][]byte) (map[string][]byte, error) {
+	if t.Sealed.IsZero() {
+		return entries, nil
+	}
+	for name, sealed := range entries {
+		plain, err := k.unseal(t.ID, "entry/"+name, sealed)
+		if err != nil {
+			return nil, err
+		}
+		entries[name] = plain
+	}
+	return entries, nil
 }
 
 // unopened decides on a run whose task could not be opened. Where another process may have the key, or the store of its blobs, the task
