@@ -49,7 +49,8 @@ func (s *Store) Recover(ctx context.Context, req store.RecoverRequest) (store.Re
 // passGate lets one pass through per RecoverEvery, and a better witness than the last one always.
 func (d *data) passGate(req store.RecoverRequest) bool {
 	session := never
-	if by := d.alive(req.Worker); by != nil && by.session != nil {
+	// Without evidence nobody bears witness, and nobody is a better one.
+	if by := d.alive(req.Worker); by != nil && by.session != nil && d.cfg.Evidence != store.EvidenceNone {
 		session = by.session.since
 	}
 	since := d.now.Sub(d.recoverAt)
