@@ -25,6 +25,7 @@ import "strings"
 //	w:<worker>                string   a worker
 //	workers, dead             lex      workers on record, those of them that are dead
 //	alive, beats              zset     living workers by their dead-after, by their last beat
+//	seen                      hash     when the session of a living worker was last seen
 //	g:<id>, gc:<id>           string   a group: what changes, what was asked for
 //	groups                    lex      ids of groups
 //	members:<group>           lex      line and id of its members

@@ -5,7 +5,7 @@
 -- keeps: a session that is new is only as old as the beat that names it.
 local w = read_worker(req.worker)
 if not w or w.dead then return pack(dead(req.worker)) end
-w.at, w.load, w.gone = now, req.load, nil
+w.at, w.load, w.gone, w.vouched = now, req.load, nil, nil
 if req.own then
 	w.session = req.cid and true
 	if req.cid ~= w.cid or req.run ~= w.run then w.cid, w.run, w.since = req.cid, req.run, req.cid and now end

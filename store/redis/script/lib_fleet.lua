@@ -27,7 +27,8 @@ end
 -- die marks a worker as dead, once and for ever.
 local function die(w, how)
 	if w.dead then return end
-	w.dead, w.death, w.cid, w.run, w.since, w.gone = now, how, nil, nil, nil, nil
+	w.dead, w.death, w.cid, w.run, w.since, w.gone, w.vouched = now, how, nil, nil, nil, nil, nil
+	call('HDEL', P .. 'seen', w.id)
 	w.heldat = call('ZCARD', P .. 'held:' .. w.id)
 	call('ZREM', P .. 'alive', w.id)
 	call('ZREM', P .. 'beats', w.id)

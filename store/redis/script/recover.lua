@@ -21,12 +21,18 @@ end
 local function gone_for(w, silent)
 	if not w.cid or w.run ~= req.run then return false end
 	if req.here[w.id] == w.cid then
-		w.gone = nil
+		w.gone, w.vouched = nil, nil
+		call('HSET', P .. 'seen', w.id, str(now))
 		return false
 	end
 	if req.gone[w.id] ~= w.cid then return false end
 	w.gone = w.gone or now
-	return by and by.since < w.at and silent >= T.goneafter and w.at <= w.gone and now - w.gone >= every(w)
+	if not by then return false end
+	local older = by.since < max(w.at, min(tonumber(call('HGET', P .. 'seen', w.id) or 0), now))
+	w.vouched = w.vouched or older or nil
+	-- What an older one has seen a younger one may act on, once it has stood for long enough to hear a beat of the victim's.
+	local heard = w.vouched and now - by.since >= every(w)
+	return (older or heard) and silent >= T.goneafter and w.at <= w.gone and now - w.gone >= every(w)
 end
 
 -- verdict says how a living worker is found to be dead; nil: it is not.
@@ -61,14 +67,14 @@ local function judge_worker(id)
 		return
 	end
 	if w.dead then return end
-	local at, gone = w.at, w.gone
+	local at, gone, vouched = w.at, w.gone, w.vouched
 	local how = verdict(w)
 	if how then
 		die(w, how)
 		res.dead[#res.dead + 1] = { id, call('GET', P .. 'w:' .. id) }
 		return
 	end
-	if w.at ~= at or w.gone ~= gone then write_worker(w) end
+	if w.at ~= at or w.gone ~= gone or w.vouched ~= vouched then write_worker(w) end
 	if w.gone then res.next = max(every(w) - (now - w.gone), T.goneafter - (now - w.at), 1000) end
 end
 
