@@ -18,7 +18,7 @@ import (
 // after waits.
 func after(d time.Duration) { <-time.After(d) }
 
-// A server that is killed and comes back has lost nothing that was accepted, and nothing runs again for it. FT-24
+// A server that is killed and comes back has lost nothing that was accepted, and nothing runs again for it. FT-12
 func TestAServerThatIsKilledLosesNothingAndRepeatsNothing(t *testing.T) {
 	srv := private(t)
 	l := startLoad(t, srv.URL(), 3, kernel.Config{}, 30*time.Millisecond)

@@ -69,7 +69,7 @@ begin
 	t.settled_epoch := t.epoch;
 	t.settled_nonce := t.nonce;
 	t.settled_kind := as_kind;
-	perform count_up(t.queue, t.kind, now, 'ran', 0, now - t.started_at);
+	perform count_up(t.queue, t.kind, now, 'ran', 0, greatest(now - t.started_at, 0));
 	if how in ('retry', 'fail') then
 		t.attempts := t.attempts + 1;
 	end if;

@@ -7,8 +7,12 @@ declare
 	bad jsonb;
 	stored bigint;
 	sooner text;
+	locked uuid[];
 begin
-	perform 1 from grp where id in (select (e->>'grp')::uuid from jsonb_array_elements(specs) e) order by id for update;
+	-- Only a group that is locked here takes members: one that comes to be a moment later may have closed before they are counted.
+	select coalesce(array_agg(l.id), '{}') into locked from (
+		select id from grp where id in (select (e->>'grp')::uuid from jsonb_array_elements(specs) e) order by id for update
+	) l;
 	with s as materialized (
 		select distinct on (x.id) x.*,
 			greatest(now, x.due, now + coalesce(x.delay, 0)) as due_at,
@@ -25,7 +29,7 @@ begin
 		insert into body (id, rest, args, labels, on_end, retry_max, retry_base, retry_factor, retry_cap, crash_spends)
 		select id, bytes(rest), bytes(args), nullif(labels, 'null'), nullif(on_end, 'null'), coalesce(rmax, 0), coalesce(rbase, 0),
 			coalesce(rfactor, 0), coalesce(rcap, 0), coalesce(spends, false)
-		from s where grp is null or exists (select 1 from grp g where g.id = s.grp and g.aborting = '' and g.state in ('filling', 'held'))
+		from s where grp is null or s.grp = any (locked) and exists (select 1 from grp g where g.id = s.grp and g.aborting = '' and g.state in ('filling', 'held'))
 		order by id
 		on conflict do nothing
 		returning id
@@ -49,7 +53,7 @@ begin
 		where g.id = d.grp
 	)
 	select (select jsonb_agg(jsonb_build_array(id, state)) from t), (select count(*) from t),
-		(select jsonb_agg(jsonb_build_array(s.id, coalesce(g.state, 'notfound')))
+		(select jsonb_agg(jsonb_build_array(s.id, case when s.grp = any (locked) then g.state else 'notfound' end))
 			from s left join grp g on g.id = s.grp
 			where s.grp is not null and not exists (select 1 from b where b.id = s.id)),
 		(select queue from t where state = 'scheduled' order by due_at limit 1),
