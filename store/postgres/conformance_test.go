@@ -36,9 +36,9 @@ func TestConformanceBehindAPooler(t *testing.T) {
 	}
 	defer pool.Close()
 	e := engineOn(url, pool, postgres.Config{Pooler: true})
-	e.Name, e.Quick = "postgres/pooler", 50
-	checks("8")
-	defer checks("25")
+	e.Name, e.Quick = "postgres/pooler", 200
+	checks("5")
+	defer checks("15")
 	storetest.Run(t, e)
 }
 
@@ -87,7 +87,7 @@ var main process
 
 func TestMain(m *testing.M) {
 	if os.Getenv("OUTLAST_LONG") == "" {
-		checks("25")
+		checks("15")
 	}
 	code := m.Run()
 	if cluster.pool != nil {

@@ -72,6 +72,7 @@ create or replace function start_runs(ids uuid[], charge uuid[], owner text, by 
 declare
 	held bigint;
 	noted bigint;
+	others uuid[];
 begin
 	if cardinality(ids) = 0 then
 		return false;
@@ -80,10 +81,11 @@ begin
 	select count(*) into held from (select 1 from task where state = 'running' and worker = owner limit 2) h;
 	if held = 1 then
 		-- What ran alone has company now. One that is being written this moment is waited for only if it matters.
-		update task set alone = false where id in (
-			select id from task where state = 'running' and worker = owner and alone and suspect for update);
-		update task set alone = false where id in (
-			select id from task where state = 'running' and worker = owner and alone for update skip locked);
+		perform 1 from task where state = 'running' and worker = owner and alone and suspect for update;
+		select array_agg(o.id) into others from (
+			select id from task where state = 'running' and worker = owner and alone for update skip locked
+		) o;
+		update task set alone = false where id = any (others);
 	end if;
 	with started as (
 		update task t set
