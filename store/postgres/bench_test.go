@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -22,12 +23,18 @@ func benchID() store.ID {
 
 func benchOpen(b *testing.B) *postgres.Store {
 	b.Helper()
-	url, _ := shared(b)
-	s, err := postgres.Open(b.Context(), url, postgres.Config{Namespace: fmt.Sprintf("bench_%d_%d", os.Getpid(), benchSeq.Add(1))})
+	url, pool := shared(b)
+	name := fmt.Sprintf("bench_%d_%d", os.Getpid(), benchSeq.Add(1))
+	s, err := postgres.Open(b.Context(), url, postgres.Config{Namespace: name})
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = s.Close() })
+	b.Cleanup(func() {
+		_ = s.Close()
+		if _, err := pool.Exec(context.Background(), "drop schema "+name+" cascade"); err != nil {
+			b.Error(err)
+		}
+	})
 	return s
 }
 

@@ -36,9 +36,9 @@ func TestConformanceBehindAPooler(t *testing.T) {
 	}
 	defer pool.Close()
 	e := engineOn(url, pool, postgres.Config{Pooler: true})
-	e.Name, e.Quick = "postgres/pooler", 50
-	checks("8")
-	defer checks("25")
+	e.Name, e.Quick = "postgres/pooler", 200
+	checks("5")
+	defer checks("15")
 	storetest.Run(t, e)
 }
 
@@ -64,9 +64,9 @@ var cluster struct {
 	pool *pgxpool.Pool
 	pass string // URL through a pooler
 
-	mu   sync.Mutex
-	free []string // namespaces that are made and empty
-	made int
+	mu    sync.Mutex
+	free  []string // namespaces that are made and empty
+	names []string // all that were made
 }
 
 // checks sets how many random sequences are compared. What the command line says goes before it.
@@ -87,10 +87,15 @@ var main process
 
 func TestMain(m *testing.M) {
 	if os.Getenv("OUTLAST_LONG") == "" {
-		checks("25")
+		checks("15")
 	}
 	code := m.Run()
 	if cluster.pool != nil {
+		for _, name := range cluster.names { // the server may be another's
+			if _, err := cluster.pool.Exec(context.Background(), "drop schema if exists "+name+" cascade"); err != nil {
+				fmt.Println(err)
+			}
+		}
 		cluster.pool.Close()
 	}
 	for i := range main.ends {
@@ -144,11 +149,13 @@ func namespace(t testing.TB) string {
 	if n := len(cluster.free); n > 0 {
 		name, cluster.free = cluster.free[n-1], cluster.free[:n-1]
 	}
-	cluster.made++
-	number := cluster.made
+	fresh := name == ""
+	if fresh {
+		name = fmt.Sprintf("test_%d_%d", os.Getpid(), len(cluster.names)+1)
+		cluster.names = append(cluster.names, name)
+	}
 	cluster.mu.Unlock()
-	if name == "" {
-		name = fmt.Sprintf("test_%d_%d", os.Getpid(), number)
+	if fresh {
 		s, err := postgres.Open(t.Context(), url, postgres.Config{Namespace: name})
 		if err != nil {
 			t.Fatalf("Open = %v, want no error", err)

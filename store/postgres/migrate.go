@@ -103,7 +103,7 @@ func runFiles(ctx context.Context, tx pgx.Tx, version int) error {
 // schemaAt reads the version of a namespace; 0: it is not there.
 func schemaAt(ctx context.Context, conn *pgx.Conn, q *queries) (version int, err error) {
 	var there bool
-	if err := conn.QueryRow(ctx, q.get("schema_there"), q.schema+".version").Scan(&there); err != nil || !there {
+	if err := conn.QueryRow(ctx, q.get("schema_there"), pgx.Identifier{q.schema, "version"}.Sanitize()).Scan(&there); err != nil || !there {
 		return 0, err
 	}
 	err = conn.QueryRow(ctx, q.get("schema_version")).Scan(&version)
@@ -116,9 +116,11 @@ type queries struct {
 	texts  map[string]string
 }
 
-// readQueries reads the statements. In them ns stands for the schema, :task for the columns of a task.
+// readQueries reads the statements. In them ns and :schema stand for the schema, :name for its name as a text, :task for the columns of
+// a task, :given for those of one that a function hands out.
 func readQueries(schema string) (*queries, error) {
 	q := &queries{schema: schema, texts: map[string]string{}}
+	quoted := pgx.Identifier{schema}.Sanitize()
 	names, err := fs.Glob(queryFiles, "query/*.sql")
 	if err != nil {
 		return nil, err
@@ -138,7 +140,7 @@ func readQueries(schema string) (*queries, error) {
 				}
 			}
 			body = strings.TrimSuffix(strings.TrimSpace(strings.Join(lines, "\n")), ";")
-			body = strings.NewReplacer("ns.", schema+".", ":schema", schema, ":given", list("(c.t).", columns), ":task", list("f.", columns)).Replace(body)
+			body = strings.NewReplacer("ns.", quoted+".", ":schema", quoted, ":name", schema, ":given", list("(c.t).", columns), ":task", list("f.", columns)).Replace(body)
 			q.texts[name] = body
 		}
 	}

@@ -3,4 +3,4 @@
 package postgres_test
 
 // quick divides the big cases.
-const quick = 8
+const quick = 10

@@ -156,10 +156,10 @@ func TestProcessesThatMigrateAtOnceMakeOneSchema(t *testing.T) {
 // Namespaces share nothing: the same id may be in both.
 func TestNamespacesShareNothing(t *testing.T) {
 	t.Parallel()
-	url, _ := shared(t)
+	url, pool := shared(t)
 	spec := benchSpecs(1)
-	for range 2 {
-		s, err := postgres.Open(t.Context(), url, postgres.Config{Namespace: namespace(t)})
+	for _, name := range []string{namespace(t), namespace(t), "user"} { // one is a word of SQL
+		s, err := postgres.Open(t.Context(), url, postgres.Config{Namespace: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,5 +168,8 @@ func TestNamespacesShareNothing(t *testing.T) {
 			t.Errorf("Submit = %+v, %v; want it stored", res.Specs, err)
 		}
 		_ = s.Close()
+	}
+	if _, err := pool.Exec(t.Context(), `drop schema "user" cascade`); err != nil {
+		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -13,15 +14,32 @@ import (
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/store/postgres"
+	"github.com/outlast-go/outlast/test/servers"
 )
+
+// victim is the server that these tests kill and cut, one after the other.
+var victim struct {
+	once sync.Once
+	srv  *servers.Postgres
+}
+
+// wronged lends it, and a namespace on it.
+func wronged(t *testing.T) (srv *servers.Postgres, url string) {
+	t.Helper()
+	victim.once.Do(func() { victim.srv = servers.StartPostgres(&main) })
+	if victim.srv == nil {
+		t.Fatal("the server did not start; see the first test that needed it")
+	}
+	return victim.srv, victim.srv.URL(fmt.Sprintf("namespace=wronged_%d", benchSeq.Add(1)))
+}
 
 // after waits.
 func after(d time.Duration) { <-time.After(d) }
 
-// A server that is killed and comes back has lost nothing that was accepted, and nothing runs again for it. FT-24
+// A server that is killed and comes back has lost nothing that was accepted, and nothing runs again for it. FT-12
 func TestAServerThatIsKilledLosesNothingAndRepeatsNothing(t *testing.T) {
-	srv := private(t)
-	l := startLoad(t, srv.URL(), 3, kernel.Config{}, 30*time.Millisecond)
+	srv, url := wronged(t)
+	l := startLoad(t, url, 3, kernel.Config{}, 30*time.Millisecond)
 	var g sync.WaitGroup
 	g.Go(func() { l.submit(t.Context(), 300, 15*time.Millisecond) })
 	for range 2 {
@@ -37,8 +55,8 @@ func TestAServerThatIsKilledLosesNothingAndRepeatsNothing(t *testing.T) {
 
 // A server that is restarted in order cuts all sessions, and that proves nothing about anybody. FT-09
 func TestARestartOfTheServerRobsNobody(t *testing.T) {
-	srv := private(t)
-	l := startLoad(t, srv.URL(), 3, kernel.Config{}, 2*time.Second)
+	srv, url := wronged(t)
+	l := startLoad(t, url, 3, kernel.Config{}, 2*time.Second)
 	l.submit(t.Context(), 12, time.Millisecond)
 	srv.Restart(t)
 	after(4 * time.Second)
@@ -50,8 +68,8 @@ func TestARestartOfTheServerRobsNobody(t *testing.T) {
 
 // Idle sessions that are cut again and again, those that vouch for workers among them, rob nobody. FT-09
 func TestCutSessionsRobNobody(t *testing.T) {
-	srv := private(t)
-	l := startLoad(t, srv.URL(), 3, kernel.Config{}, 500*time.Millisecond)
+	srv, url := wronged(t)
+	l := startLoad(t, url, 3, kernel.Config{}, 500*time.Millisecond)
 	conn, err := pgx.Connect(t.Context(), srv.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -80,9 +98,9 @@ func TestCutSessionsRobNobody(t *testing.T) {
 
 // After an outage of twice dead-after, with all workers alive, nobody is declared dead and no attempt is spent. FT-09, X-14
 func TestAfterALongOutageNobodyIsDeclaredDead(t *testing.T) {
-	srv := private(t)
+	srv, url := wronged(t)
 	cfg := kernel.Config{Beat: 300 * time.Millisecond, DeadAfter: 1500 * time.Millisecond}
-	l := startLoad(t, srv.URL(), 3, cfg, time.Second)
+	l := startLoad(t, url, 3, cfg, time.Second)
 	l.submit(t.Context(), 12, 10*time.Millisecond)
 	srv.Stop()
 	after(3 * time.Second)
@@ -168,10 +186,20 @@ func TestAMillionTasksGoThrough(t *testing.T) {
 			}
 		}
 	}
-	from, to := median(first), median(last)
-	t.Logf("%d tasks in %v; claim of 100 at the start %v, at the end %v", n, time.Since(begin).Round(time.Second), from, to)
+	// What else the machine does differs between the start and the end: an empty namespace at the end tells how much.
+	empty, _ := room(t, store.Timing{})
+	joinAs(t, empty, "w")
+	var fresh []time.Duration
+	for range 40 {
+		if _, err := empty.Submit(t.Context(), store.SubmitRequest{Specs: benchSpecs(100)}); err != nil {
+			t.Fatal(err)
+		}
+		fresh = append(fresh, claimTime(t, empty))
+	}
+	from, to, now := quartile(first), quartile(last), quartile(fresh)
+	t.Logf("%d tasks in %v; claim of 100 at the start %v, at the end %v, in an empty namespace then %v", n, time.Since(begin).Round(time.Second), from, to, now)
 	report(t, s, name)
-	if limit := from*3/2 + 2*time.Millisecond; to > limit {
+	if limit := max(from, now) * 3 / 2; to > limit {
 		t.Errorf("a claim at the end takes %v, want at most %v", to, limit)
 	}
 }
@@ -214,10 +242,10 @@ func report(t *testing.T, s *postgres.Store, name string) {
 	}
 }
 
-func median(all []time.Duration) time.Duration {
+// quartile is what the faster quarter takes at most.
+func quartile(all []time.Duration) time.Duration {
 	if len(all) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(all))
-	return sorted[len(sorted)/2]
+	return slices.Sorted(slices.Values(all))[len(all)/4]
 }

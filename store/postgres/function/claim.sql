@@ -72,17 +72,20 @@ create or replace function start_runs(ids uuid[], charge uuid[], owner text, by 
 declare
 	held bigint;
 	noted bigint;
+	others uuid[];
 begin
 	if cardinality(ids) = 0 then
 		return false;
 	end if;
+	now := clock(); -- what was locked may be younger than this step
 	select count(*) into held from (select 1 from task where state = 'running' and worker = owner limit 2) h;
 	if held = 1 then
 		-- What ran alone has company now. One that is being written this moment is waited for only if it matters.
-		update task set alone = false where id in (
-			select id from task where state = 'running' and worker = owner and alone and suspect for update);
-		update task set alone = false where id in (
-			select id from task where state = 'running' and worker = owner and alone for update skip locked);
+		perform 1 from task where state = 'running' and worker = owner and alone and suspect for update;
+		select array_agg(o.id) into others from (
+			select id from task where state = 'running' and worker = owner and alone for update skip locked
+		) o;
+		update task set alone = false where id = any (others);
 	end if;
 	with started as (
 		update task t set
@@ -94,7 +97,7 @@ begin
 		returning t.id, t.queue, t.kind, t.ready_at
 	), counted as (
 		insert into stat as m (at, queue, kind, shard, claimed, waited)
-		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(now - ready_at)
+		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - ready_at, 0))
 		from started group by queue, kind order by queue, kind
 		on conflict (at, queue, kind, shard) do update set claimed = m.claimed + excluded.claimed, waited = m.waited + excluded.waited
 	)

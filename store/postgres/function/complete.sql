@@ -42,10 +42,12 @@ begin
 end $$;
 
 -- consume takes messages out of a task's inbox. Their ids stay known, so that none comes twice.
-create or replace function consume(t task, list jsonb) returns void language sql volatile as $$
-	update message set body = null, pos = null
-	where task = t.id and id in (select e::uuid from jsonb_array_elements_text(list) e)
-$$;
+create or replace function consume(t task, list jsonb) returns void language plpgsql as $$
+declare
+	ids constant uuid[] := (select array_agg(e::uuid) from jsonb_array_elements_text(list) e);
+begin
+	update message set body = null, pos = null where task = t.id and id = any (ids);
+end $$;
 
 -- set_progress keeps what a run said of how far it is.
 create or replace function set_progress(inout t task, p jsonb, now bigint) language plpgsql as $$
@@ -69,7 +71,7 @@ begin
 	t.settled_epoch := t.epoch;
 	t.settled_nonce := t.nonce;
 	t.settled_kind := as_kind;
-	perform count_up(t.queue, t.kind, now, 'ran', 0, now - t.started_at);
+	perform count_up(t.queue, t.kind, now, 'ran', 0, greatest(now - t.started_at, 0));
 	if how in ('retry', 'fail') then
 		t.attempts := t.attempts + 1;
 	end if;

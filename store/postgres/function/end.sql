@@ -4,8 +4,8 @@
 create or replace function end_task(t task, place text, why text, outcome bytea, e bytea, now bigint) returns void language plpgsql as $$
 declare
 	was smallint := t.stage;
-	keep bigint := t.retention;
 begin
+	now := clock(); -- a step that waited for a lock began before what it found there
 	t.history := add_event(t.history, now, 'ended', t.epoch, t.worker, why);
 	t := leave_place(t);
 	t := touch(t, now);

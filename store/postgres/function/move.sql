@@ -45,6 +45,7 @@ end $$;
 -- move takes a live task to another live state, and writes it.
 create or replace function move(inout t task, place text, now bigint) language plpgsql as $$
 begin
+	now := clock(); -- a step that waited for a lock began before what it found there
 	t := leave_place(t);
 	t.state := place;
 	if place <> 'held' then

@@ -163,8 +163,9 @@ begin
 		end loop;
 		exit when removed = before or removed >= n; -- the end of one may have been what another waited for
 	end loop;
-	delete from grp where id in (
-		select id from grp where gone_at <= now and members = 0 order by gone_at, id limit n - removed for update skip locked);
-	get diagnostics before = row_count;
-	return jsonb_build_object('removed', removed + before, 'hints', hints());
+	select coalesce(array_agg(x.id), '{}') into plain from (
+		select id from grp where gone_at <= now and members = 0 order by gone_at, id limit n - removed for update skip locked
+	) x;
+	delete from grp where id = any (plain);
+	return jsonb_build_object('removed', removed + cardinality(plain), 'hints', hints());
 end $$;

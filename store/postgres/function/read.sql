@@ -38,6 +38,7 @@ create or replace function poll(req jsonb) returns jsonb language plpgsql as $$
 declare
 	now constant bigint := clock();
 	queues jsonb := '[]';
+	ids constant uuid[] := (select array_agg(e::uuid) from jsonb_array_elements_text(req->'tasks') e);
 	q text;
 begin
 	for q in select * from jsonb_array_elements_text(req->'queues') loop
@@ -49,8 +50,8 @@ begin
 		'due', (select due_at from task where state in ('scheduled', 'parked') and due_at is not null order by due_at limit 1),
 		'asked', (select jsonb_agg(id) from task where state = 'running' and worker = req->>'worker' and asked <> '' and not told),
 		'tasks', (select jsonb_object_agg(v.id, v.version) from (
-			select id, version from task where id in (select e::uuid from jsonb_array_elements_text(req->'tasks') e)
+			select id, version from task where id = any (ids)
 			union all
-			select id, version from ended where id in (select e::uuid from jsonb_array_elements_text(req->'tasks') e)
+			select id, version from ended where id = any (ids)
 		) v));
 end $$;

@@ -2,13 +2,36 @@
 -- [id, error, detail].
 create or replace function submit_many(specs jsonb, now bigint) returns jsonb language plpgsql as $$
 declare
-	fresh jsonb;
-	old jsonb;
-	bad jsonb;
-	stored bigint;
-	sooner text;
+	groups constant uuid[] := (select array_agg(distinct (e->>'grp')::uuid) from jsonb_array_elements(specs) e);
+	takes uuid[]; -- groups that take members
+	res jsonb;
+	ids uuid[];
 begin
-	perform 1 from grp where id in (select (e->>'grp')::uuid from jsonb_array_elements(specs) e) order by id for update;
+	-- Only a group that is locked here takes members: one that comes to be a moment later may have closed before they are counted.
+	select coalesce(array_agg(l.id) filter (where l.aborting = '' and l.state in ('filling', 'held')), '{}') into takes from (
+		select id, aborting, state from grp where id = any (groups) order by id for update
+	) l;
+	res := store_many(specs, takes, now);
+	if res->>'sooner' is not null then
+		perform note_sooner(res->>'sooner', res->'new', now);
+	end if;
+	if (res->>'stored')::bigint < jsonb_array_length(specs) then
+		ids := (select array_agg(distinct (e->>'id')::uuid) from jsonb_array_elements(specs) e);
+		res := res || jsonb_build_object(
+			'old', (select jsonb_agg(jsonb_build_array(o.id, o.state, o.fingerprint)) from standing o where o.id = any (ids)),
+			'bad', (select jsonb_agg(jsonb_build_array(e->>'id', coalesce((select g.state from grp g where g.id = (e->>'grp')::uuid), 'notfound')))
+				from jsonb_array_elements(specs) e where e->>'grp' is not null and (e->>'grp')::uuid <> all (takes)));
+	end if;
+	return res;
+end $$;
+
+-- store_many does so for those whose group, if they have one, is among the given. It looks into no table, so joins may be made by hashing:
+-- a gathered call may bring thousands. It returns new [id, state], how many they are, and the queue of the one that is due first.
+create or replace function store_many(specs jsonb, takes uuid[], now bigint) returns jsonb language plpgsql set enable_hashjoin to on as $$
+declare
+	res jsonb;
+	noted bigint;
+begin
 	with s as materialized (
 		select distinct on (x.id) x.*,
 			greatest(now, x.due, now + coalesce(x.delay, 0)) as due_at,
@@ -25,7 +48,7 @@ begin
 		insert into body (id, rest, args, labels, on_end, retry_max, retry_base, retry_factor, retry_cap, crash_spends)
 		select id, bytes(rest), bytes(args), nullif(labels, 'null'), nullif(on_end, 'null'), coalesce(rmax, 0), coalesce(rbase, 0),
 			coalesce(rfactor, 0), coalesce(rcap, 0), coalesce(spends, false)
-		from s where grp is null or exists (select 1 from grp g where g.id = s.grp and g.aborting = '' and g.state in ('filling', 'held'))
+		from s where grp is null or grp = any (takes)
 		order by id
 		on conflict do nothing
 		returning id
@@ -48,23 +71,11 @@ begin
 		from (select grp, count(*) as n from t where grp is not null group by grp) d
 		where g.id = d.grp
 	)
-	select (select jsonb_agg(jsonb_build_array(id, state)) from t), (select count(*) from t),
-		(select jsonb_agg(jsonb_build_array(s.id, coalesce(g.state, 'notfound')))
-			from s left join grp g on g.id = s.grp
-			where s.grp is not null and not exists (select 1 from b where b.id = s.id)),
-		(select queue from t where state = 'scheduled' order by due_at limit 1),
-		(select count(note_work(queue)) from (select distinct queue from t where state = 'ready') q)::text
-	into fresh, stored, bad, sooner, old;
-	if sooner is not null then
-		perform note_sooner(sooner, fresh, now);
-	end if;
-	if stored < jsonb_array_length(specs) then
-		select jsonb_agg(jsonb_build_array(o.id, o.state, o.fingerprint)) into old
-		from (select distinct (e->>'id')::uuid as id from jsonb_array_elements(specs) e) w join standing o using (id);
-	else
-		old := null;
-	end if;
-	return jsonb_build_object('new', fresh, 'old', old, 'bad', bad);
+	select jsonb_build_object('new', (select jsonb_agg(jsonb_build_array(id, state)) from t), 'stored', (select count(*) from t),
+			'sooner', (select queue from t where state = 'scheduled' order by due_at limit 1)),
+		(select count(note_work(queue)) from (select distinct queue from t where state = 'ready') q)
+	into res, noted;
+	return res;
 end $$;
 
 -- note_sooner tells of a queue whose new task may be due sooner than every other.
