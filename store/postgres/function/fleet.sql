@@ -24,7 +24,7 @@ begin
 		return jsonb_build_object('err', 'duplicate');
 	end if;
 	insert into beat (worker, beat_at, load) values (req->>'id', now, bytes(req->>'load'))
-	on conflict (worker) do update set beat_at = excluded.beat_at, gone_at = null, load = excluded.load;
+	on conflict (worker) do update set beat_at = excluded.beat_at, gone_at = null, seen_at = 0, vouched = false, load = excluded.load;
 	return jsonb_build_object('now', now);
 end $$;
 
@@ -64,7 +64,7 @@ begin
 	if not guard(of, false) then
 		return jsonb_build_object('err', 'dead');
 	end if;
-	update beat set beat_at = now, load = bytes(req->>'load'), gone_at = null where worker = of;
+	update beat set beat_at = now, load = bytes(req->>'load'), gone_at = null, vouched = false where worker = of;
 	select * into f from shortest();
 	update fleet set
 		pulse_since = case when pulse_last > now or now - pulse_last > f.dead_after / 3 then now else pulse_since end, pulse_last = now

@@ -13,6 +13,20 @@ begin
 	return found;
 end $$;
 
+-- gone_for reports whether a session that is gone shows that its worker is. One that went with everybody else's shows nothing: it takes a
+-- session that stood before the victim was last known to live (since; none: the asker has none), and still stood when the victim's was
+-- gone. What an older one has seen a younger one may act on, once it has stood for long enough to hear a beat of the victim's.
+create or replace function gone_for(w worker, b beat, since bigint, silent bigint, gone_after bigint, every bigint, now bigint) returns boolean language plpgsql as $$
+declare
+	older constant boolean := coalesce(since < b.beat_at or since < least(b.seen_at, now), false);
+begin
+	b.gone_at := coalesce(b.gone_at, now);
+	b.vouched := b.vouched or older;
+	update beat set gone_at = b.gone_at, seen_at = least(seen_at, now), vouched = b.vouched where worker = w.id;
+	return (older or b.vouched and coalesce(now - since >= every, false))
+		and silent >= gone_after and b.beat_at <= b.gone_at and now - b.gone_at >= every;
+end $$;
+
 -- verdict says how a living worker is found to be dead; empty: it is not. A session is gone if the lock that it held can be taken; the
 -- lock is kept until this step ends, so that nobody takes it meanwhile. since is when the asker's own
 -- session began; mine says that it is this very session, which could take its lock again.
@@ -28,17 +42,10 @@ begin
 	end if;
 	silent := now - b.beat_at;
 	if w.session is not null and w.boot = boot() then
-		if not mine and pg_try_advisory_xact_lock(w.session) then
-			if b.gone_at is null then
-				update beat set gone_at = now where worker = w.id;
-				b.gone_at := now;
-			end if;
-			if since < b.beat_at and silent >= (req->>'gone')::bigint and b.beat_at <= b.gone_at
-				and now - b.gone_at >= every_of(w.beat, dead_after, living) then
-				return 'gone';
-			end if;
-		elsif b.gone_at is not null then
-			update beat set gone_at = null where worker = w.id;
+		if mine or not pg_try_advisory_xact_lock(w.session) then
+			update beat set gone_at = null, seen_at = now, vouched = false where worker = w.id;
+		elsif gone_for(w, b, since, silent, (req->>'gone')::bigint, every_of(w.beat, dead_after, living), now) then
+			return 'gone';
 		end if;
 	end if;
 	select * into p from fleet;

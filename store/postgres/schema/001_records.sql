@@ -222,6 +222,8 @@ create table beat (
 	worker  text collate "C" primary key,
 	beat_at bigint not null,
 	gone_at bigint, -- when its session was first seen gone
+	seen_at bigint not null default 0,     -- when a pass last saw its session
+	vouched boolean not null default false, -- one whose session is old enough has seen it gone
 	load    bytea not null
 ) with (fillfactor = 30, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0);
 
