@@ -36,7 +36,7 @@ func TestConformanceBehindAPooler(t *testing.T) {
 	}
 	defer pool.Close()
 	e := engineOn(url, pool, postgres.Config{Pooler: true})
-	e.Name, e.Quick = "postgres/pooler", 200
+	e.Name, e.Quick = "postgres/pooler", 50
 	checks("5")
 	defer checks("15")
 	storetest.Run(t, e)

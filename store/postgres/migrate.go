@@ -103,7 +103,7 @@ func runFiles(ctx context.Context, tx pgx.Tx, version int) error {
 // schemaAt reads the version of a namespace; 0: it is not there.
 func schemaAt(ctx context.Context, conn *pgx.Conn, q *queries) (version int, err error) {
 	var there bool
-	if err := conn.QueryRow(ctx, q.get("schema_there"), pgx.Identifier{q.schema, "version"}.Sanitize()).Scan(&there); err != nil || !there {
+	if err := conn.QueryRow(ctx, q.get("schema_there"), q.schema).Scan(&there); err != nil || !there {
 		return 0, err
 	}
 	err = conn.QueryRow(ctx, q.get("schema_version")).Scan(&version)

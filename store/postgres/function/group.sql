@@ -28,6 +28,8 @@ end $$;
 
 -- count_end counts the ending of a member, which was in the given stage before.
 create or replace function count_end(t task, was smallint, now bigint) returns void language plpgsql as $$
+declare
+	g grp;
 begin
 	if t.grp is null then
 		return;
@@ -35,66 +37,72 @@ begin
 	update grp set
 		done = done + (t.state = 'done')::int, failed = failed + (t.state = 'failed')::int, cancelled = cancelled + (t.state = 'cancelled')::int,
 		living = living - (was = 1)::int, ended = ended + 1, version = version + 1, updated_at = now
-	where id = t.grp;
-	perform try_close(t.grp, now);
-	perform ripen(t.grp);
-end $$;
-
--- advance lets a group open if nothing keeps it from it, and close if nobody lives.
-create or replace function advance(of uuid, now bigint) returns void language plpgsql as $$
-begin
-	update grp set
-		state = case when not sealed then 'filling' when hold then 'held' else 'open' end, version = version + 1, updated_at = now
-	where id = of and state <> 'closed';
-	if found then
-		perform try_close(of, now);
-		perform ripen(of);
+	where id = t.grp
+	returning * into g;
+	if g.state = 'open' and g.total - g.done - g.failed - g.cancelled <= 0 or g.ripe is null and has_ripe(g) then
+		perform settle_group(g, now);
 	end if;
 end $$;
 
--- try_close closes an open group whose last member has ended.
-create or replace function try_close(of uuid, now bigint) returns void language plpgsql as $$
+-- has_ripe tells whether members wait to be freed, asked or marked.
+create or replace function has_ripe(g grp) returns boolean language sql immutable as $$
+	select g.state = 'open' and g.waiting > 0 or g.aborting <> '' and g.living > 0 or g.expiring and g.ended > 0
+$$;
+
+-- settle_group closes an open group whose last member has ended, notes what is to be done with members, and writes what it changed of a
+-- group that is locked.
+create or replace function settle_group(g grp, now bigint) returns void language plpgsql as $$
+declare
+	keep uuid := g.parent;
+begin
+	if g.state = 'open' and g.total - g.done - g.failed - g.cancelled <= 0 then
+		g.state := 'closed';
+		g.closed_at := now;
+		if g.on_close is not null then
+			keep := derive('close', g.id::text, g.generation::text);
+			perform submit_one(g.on_close || jsonb_build_object('id', keep), true, now);
+		end if;
+		perform wake(g.parent, now);
+		g.keeper := null;
+		g.expiring := true;
+		if keep is not null then
+			update task set keeps = true where id = keep;
+			if found then
+				g.keeper := keep;
+				g.expiring := false;
+			end if;
+		end if;
+	end if;
+	if g.ripe is null and has_ripe(g) then
+		g.ripe := nextval('ripe');
+	end if;
+	if g.gone_at is null and g.state = 'closed' and g.expiring and g.members = 0 and g.retention >= 0 then
+		g.gone_at := now + g.retention;
+	end if;
+	update grp set state = g.state, sealed = g.sealed, hold = g.hold, aborting = g.aborting, closed_at = g.closed_at, keeper = g.keeper,
+		expiring = g.expiring, ripe = g.ripe, gone_at = g.gone_at, version = version + 1, updated_at = now
+	where id = g.id;
+end $$;
+
+-- advance lets a group, which is locked, open if nothing keeps it from it, and close if nobody lives.
+create or replace function advance(g grp, now bigint) returns void language plpgsql as $$
+begin
+	if g.state <> 'closed' then
+		g.state := case when not g.sealed then 'filling' when g.hold then 'held' else 'open' end;
+	end if;
+	perform settle_group(g, now);
+end $$;
+
+-- unkeep lets the members of a closed group, which is locked, expire.
+create or replace function unkeep(of uuid, now bigint) returns void language plpgsql as $$
 declare
 	g grp;
-	keep uuid;
 begin
-	select * into g from grp where id = of and state = 'open' and total - done - failed - cancelled <= 0 for update;
-	if not found then
-		return;
-	end if;
-	update grp set state = 'closed', closed_at = now, version = version + 1, updated_at = now where id = of;
-	if g.on_close is not null then
-		keep := derive('close', of::text, g.generation::text);
-		perform submit_one(g.on_close || jsonb_build_object('id', keep), true, now);
-	else
-		keep := g.parent;
-	end if;
-	perform wake(g.parent, now);
-	update task set keeps = true where id = keep;
+	select * into g from grp where id = of and state = 'closed' for update;
 	if found then
-		update grp set keeper = keep where id = of;
-		return;
+		g.expiring := true;
+		perform settle_group(g, now);
 	end if;
-	update grp set keeper = null where id = of;
-	perform unkeep(of, now);
-end $$;
-
--- unkeep lets the members of a closed group expire.
-create or replace function unkeep(of uuid, now bigint) returns void language plpgsql as $$
-begin
-	update grp set expiring = true where id = of and state = 'closed';
-	if found then
-		perform ripen(of);
-		perform lay_bare(of, now);
-	end if;
-end $$;
-
--- ripen notes that members wait to be freed, asked or marked.
-create or replace function ripen(of uuid) returns void language plpgsql as $$
-begin
-	update grp set ripe = nextval('ripe')
-	where id = of and ripe is null
-		and (state = 'open' and waiting > 0 or aborting <> '' and living > 0 or expiring and ended > 0);
 end $$;
 
 -- lay_bare notes when a group without members may go.
@@ -129,17 +137,20 @@ begin
 	case req->>'what'
 	when 'seal' then
 		if not g.sealed then
-			perform seal_group(g.id, now);
+			g.sealed := true;
+			perform advance(g, now);
 		end if;
 	when 'release' then
 		if g.hold then
-			update grp set hold = false where id = g.id;
-			perform advance(g.id, now);
+			g.hold := false;
+			perform advance(g, now);
 		end if;
 	when 'abort' then
 		if g.state <> 'closed' and g.aborting = '' then
-			update grp set aborting = req->>'why', sealed = true, hold = false where id = g.id;
-			perform advance(g.id, now);
+			g.aborting := req->>'why';
+			g.sealed := true;
+			g.hold := false;
+			perform advance(g, now);
 		end if;
 	end case;
 	return jsonb_build_object('hints', hints());
@@ -147,7 +158,10 @@ end $$;
 
 -- seal_group says that all first members are there.
 create or replace function seal_group(of uuid, now bigint) returns void language plpgsql as $$
+declare
+	g grp;
 begin
-	update grp set sealed = true where id = of;
-	perform advance(of, now);
+	select * into g from grp where id = of for update;
+	g.sealed := true;
+	perform advance(g, now);
 end $$;

@@ -1,7 +1,8 @@
 -- Migrations.
 
--- name: schema_there takes the table of the version; returns whether it is there.
-select to_regclass($1) is not null;
+-- name: schema_there takes a schema; returns whether it is one of ours. It reads the catalogue as of now: to_regclass may answer from before
+-- the lock that a migration has waited for.
+select exists (select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = 'version');
 
 -- name: schema_version returns the version of the schema.
 select number from ns.version;
