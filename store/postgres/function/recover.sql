@@ -59,7 +59,7 @@ end $$;
 -- blind (the store has no evidence at all).
 create or replace function recover(req jsonb) returns jsonb language plpgsql as $$
 declare
-	now constant bigint := begin_step(req);
+	now bigint := begin_step(req);
 	n bigint := (req->>'limit')::bigint;
 	mine constant bigint[] := (select coalesce(array_agg(e::bigint), '{}') from jsonb_array_elements_text(req->'mine') e);
 	f record;
@@ -73,6 +73,9 @@ declare
 	next_in bigint := 0;
 	buried bigint := 0;
 begin
+	-- One pass at a time: while one holds the lock of a session that is gone, another would take the session for one that stands.
+	perform pg_advisory_xact_lock(hashtextextended(current_schema(), 8));
+	now := clock();
 	if not exists (select 1 from worker x where x.id = req->>'worker' and x.dead_at is null) then
 		req := req - 'since'; -- nobody's session vouches for it
 	end if;
