@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/outlast-go/outlast/blob"
 	"github.com/outlast-go/outlast/store"
 )
 
@@ -38,6 +39,8 @@ type Kernel struct {
 	submits     *gather[submission, submitted]
 	completions *gather[*settlement, store.Completed]
 	storeAway   atomic.Bool
+	blobs       *blob.Set
+	sweeper     *blob.Sweep
 	ids         idSource
 
 	kick    Signal // the claim loop should look again
@@ -60,7 +63,8 @@ type Kernel struct {
 	left     bool // the fleet was left on purpose: no joining anew
 	worker   *worker
 	runs     map[store.Fence]*Run
-	begun    int64 // runs begun, for their order
+	used     map[string]int // slots taken, by queue: runs whose outcome is not on its way
+	begun    int64          // runs begun, for their order
 	appetite appetite
 	suspects suspects
 	watching bool
@@ -77,14 +81,19 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	blobs, err := blob.NewSet(st.Info().ID, cfg.Blobs...)
+	if err != nil {
+		return nil, badConfig("Blobs", "cannot be used: %v", err)
+	}
 	k := &Kernel{
+		blobs: blobs, sweeper: blob.NewSweep(blobs),
 		store: st, cfg: cfg, env: cfg.Env, log: cfg.Logger,
 		crew: newCrew(cfg.Env),
 		kick: cfg.Env.NewSignal(), beatNow: cfg.Env.NewSignal(), sweep: cfg.Env.NewSignal(),
 		tickNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),
 		handlers: map[string]Handler{}, state: Idle,
-		runs: map[store.Fence]*Run{}, waiters: map[ID][]Signal{},
-		appetite: appetite{cursors: map[string]string{}}, suspects: suspects{allow: 1},
+		runs: map[store.Fence]*Run{}, used: map[string]int{}, waiters: map[ID][]Signal{},
+		appetite: appetite{cursors: map[string]string{}, full: map[string]bool{}}, suspects: suspects{allow: 1},
 	}
 	k.forever = k.env.Detach(context.Background())
 	k.life, k.end = k.env.WithCancel(k.forever)
@@ -121,6 +130,12 @@ func (k *Kernel) State() State {
 	defer k.mu.Unlock()
 	return k.state
 }
+
+// Slots returns how many tasks of a queue run at once in this process; 0: the queue is not served.
+func (k *Kernel) Slots(queue string) int { return k.cfg.Slots[queue] }
+
+// MaxPayload returns how many bytes args, a result or an entry may have; negative: there is no bound.
+func (k *Kernel) MaxPayload() int { return k.cfg.MaxPayload }
 
 // Store returns what kind of store the kernel works on.
 func (k *Kernel) Store() store.Info { return k.store.Info() }

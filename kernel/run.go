@@ -20,6 +20,7 @@ type Run struct {
 	worker  *worker
 	suspect bool
 	order   int64
+	shut    bool      // the task could not be opened, or its outcome not sealed
 	claimed time.Time // when the claim was sent: the attempt's time runs from there, as it does in the store
 	started time.Time
 
@@ -43,7 +44,16 @@ func (k *Kernel) newRun(t Task, p *plan) *Run {
 	r.ctx, r.cancel = k.env.WithCancel(k.life)
 	r.saving = &gather[save, error]{env: k.env, crew: k.crew, limit: 64, flush: r.flushSaves}
 	k.runs[r.fence] = r
+	k.used[t.Queue]++
 	return r
+}
+
+// settles says that the run's outcome is on its way, which frees its slot. k.mu is held.
+func (r *Run) settles() {
+	if !r.settling {
+		r.settling = true
+		r.k.used[r.task.Queue]--
+	}
 }
 
 // execute runs the handler and sees the outcome through. The run counts as held until its outcome is durable.
@@ -70,10 +80,19 @@ func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
 			out, err = Outcome{}, &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	if r.opened, err = r.k.openTask(r.task); err != nil {
-		return Outcome{}, Permanent(err)
+	if err := r.open(ctx); err != nil {
+		return r.unopened(err)
 	}
 	return r.k.handlers[r.task.Kind](ctx, r)
+}
+
+// open opens the seals of the task. It is a function of its own so that its copies of the record are off the stack while the handler
+// runs: thousands may wait at the same time.
+//
+//go:noinline
+func (r *Run) open(ctx context.Context) (err error) {
+	r.opened, err = r.k.openTask(ctx, r.task)
+	return err
 }
 
 // conclude makes an outcome of what a handler returned.
@@ -122,6 +141,7 @@ func (k *Kernel) forget(r *Run) {
 	r.cancel(errStopped)
 	k.mu.Lock()
 	delete(k.runs, r.fence)
+	r.settles() // also one that nobody would hear of
 	if r.suspect {
 		k.suspects.outlived(k.env.Now())
 	}
@@ -187,6 +207,22 @@ func (r *Run) Asked() string {
 	defer r.k.mu.Unlock()
 	return r.asked
 }
+
+// Ended reads the task whose ending this run follows: the run's own task was its OnEnd. ErrNotFound says that it was deleted since, or
+// that this run follows no ending; ErrState that it was retried since: another OnEnd follows the ending of that round.
+func (r *Run) Ended(ctx context.Context) (Task, error) {
+	if r.task.Parent.IsZero() {
+		return Task{}, fmt.Errorf("read the ended task: %w: this run follows no ending", ErrNotFound)
+	}
+	t, err := r.k.Get(ctx, r.task.Parent)
+	if err == nil && OnEndID(t) != r.task.ID {
+		err = fmt.Errorf("read the ended task: %w: it was retried since, and is in round %d", store.ErrState, t.Round)
+	}
+	return t, err
+}
+
+// Kernel returns the kernel that runs this run.
+func (r *Run) Kernel() *Kernel { return r.k }
 
 // Logger returns the kernel's log with the run's name in it.
 func (r *Run) Logger() *slog.Logger {

@@ -12,7 +12,7 @@ import (
 func (s *Store) Export(ctx context.Context, fn func(store.Entry) error) error {
 	return s.read(ctx, func(v *view) error {
 		for _, part := range []func(func(store.Entry) error) error{
-			v.exportTasks, v.exportGroups, v.exportWorkers, v.exportKeys, v.exportLimits, v.exportSchedules,
+			v.exportTasks, v.exportGroups, s.exportWorkers(v), v.exportKeys, v.exportLimits, v.exportSchedules,
 		} {
 			if err := part(fn); err != nil {
 				return err
@@ -48,14 +48,10 @@ func (v *view) exportGroups(fn func(store.Entry) error) error {
 	})
 }
 
-func (v *view) exportWorkers(fn func(store.Entry) error) error {
-	return v.rows("worker_all", func(r *sqlite.Stmt) error {
-		w, err := readWorker(r)
-		if err != nil {
-			return err
-		}
-		return fn(store.Entry{Worker: &w.Worker})
-	})
+func (s *Store) exportWorkers(v *view) func(func(store.Entry) error) error {
+	return func(fn func(store.Entry) error) error {
+		return s.eachWorker(v, func(w store.Worker) error { return fn(store.Entry{Worker: &w}) })
+	}
 }
 
 func (v *view) exportKeys(fn func(store.Entry) error) error {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,7 @@ type worker struct {
 	store.Worker
 	inode         int64 // of its lock file; 0: it has none
 	machine, boot string
+	doubt         int64 // about its file: while that says this, it has beaten at BeatAt
 }
 
 func readWorker(r *sqlite.Stmt) (*worker, error) {
@@ -25,7 +27,7 @@ func readWorker(r *sqlite.Stmt) (*worker, error) {
 			JoinedAt: instant(r.ColumnInt64(3)), BeatAt: instant(r.ColumnInt64(4)), DeadAt: instant(r.ColumnInt64(5)),
 			Death: store.Death(r.ColumnText(6)), HeldAt: r.ColumnInt(7), Evidence: store.EvidenceKind(r.ColumnText(8)),
 		},
-		inode: r.ColumnInt64(9), machine: r.ColumnText(10), boot: r.ColumnText(11),
+		inode: r.ColumnInt64(9), machine: r.ColumnText(10), boot: r.ColumnText(11), doubt: r.ColumnInt64(14),
 	}
 	if err := json.Unmarshal([]byte(r.ColumnText(12)), &w.Info); err != nil {
 		return nil, fmt.Errorf("worker %s: %w", w.ID, err)
@@ -91,21 +93,43 @@ func (s *Store) Join(ctx context.Context, req store.JoinRequest) error {
 	return err
 }
 
-// Beat keeps a worker alive.
-func (s *Store) Beat(ctx context.Context, req store.BeatRequest) (store.BeatResult, error) {
-	return write(ctx, s, func(s *step) (store.BeatResult, error) { return s.beat(req) })
+// Beat keeps a worker alive. It is noted in a file before the record is read: a worker that reads that it lives cannot be found
+// silent by anybody who looks later.
+func (s *Store) Beat(ctx context.Context, req store.BeatRequest) (res store.BeatResult, err error) {
+	inode, err := s.locks.renew(req.Worker)
+	if err != nil {
+		return res, fmt.Errorf("beat of worker %s: %w", req.Worker, err)
+	}
+	recorded := inode
+	err = s.read(ctx, func(v *view) error {
+		st := newStep(s, v.conn)
+		st.now = v.now
+		w := st.worker(req.Worker)
+		if w == nil || !w.DeadAt.IsZero() {
+			return errors.Join(st.err, deadError(req.Worker))
+		}
+		recorded = w.inode
+		res = st.beat(w, req)
+		return st.err
+	})
+	if err != nil || inode == 0 || inode == recorded {
+		return res, err
+	}
+	// What vouches for the worker was lost, and is there again; whether this is written now or with the next beat is all one.
+	_ = s.write(ctx, func(st *step) error {
+		st.do("worker_inode", req.Worker, inode)
+		return nil
+	})
+	return res, nil
 }
 
-func (s *step) beat(req store.BeatRequest) (res store.BeatResult, err error) {
-	if s.do("worker_beat", req.Worker, s.now, s.json(req.Load)) == 0 {
-		return res, deadError(req.Worker)
-	}
-	w := s.worker(req.Worker)
-	if w == nil {
-		return res, deadError(req.Worker)
-	}
+// beat answers a beat. The step reads only.
+func (s *step) beat(w *worker, req store.BeatRequest) (res store.BeatResult) {
 	shortest, living := s.shortest()
-	s.beatPulse(shortest / 3)
+	if err := s.s.noteBeat(w.ID, req.Load, s.now, shortest/3); err != nil {
+		s.fail(err)
+		return res
+	}
 	res = store.BeatResult{Evidence: w.Evidence, Ripe: s.isRipe(), Every: min(max(w.Beat, spread(living)), shortest/5)}
 	s.query("schedule_next", func(r *sqlite.Stmt) { res.Ticks = !instant(r.ColumnInt64(0)).After(s.now) })
 	for _, q := range req.Queues {
@@ -118,13 +142,13 @@ func (s *step) beat(req store.BeatRequest) (res store.BeatResult, err error) {
 			res.Suspects = res.Suspects || open && l.suspect
 		}
 	}
-	res.Suspects = res.Suspects && s.suspectTurn(w)
-	for _, t := range s.list("task_held", w.ID, -1) {
+	res.Suspects = res.Suspects && s.s.fleet.takeSuspects(s.now, w.DeadAfter)
+	for _, t := range s.list("task_asked", w.ID) {
 		if t.Asked != "" && !t.Told {
 			res.Asked = append(res.Asked, heldTask(t))
 		}
 	}
-	return res, nil
+	return res
 }
 
 // shortest returns the shortest DeadAfter of the living, and how many they are.
@@ -143,11 +167,8 @@ func spread(living int) time.Duration { return time.Duration(living) * time.Seco
 
 // Instants that the whole fleet shares.
 const (
-	pulseSince = "pulse since"
-	pulseLast  = "pulse last"
-	recoverAt  = "recovered at"
-	recoverBy  = "recovered by one who joined at"
-	suspectAt  = "suspects told at"
+	recoverAt = "recovered at"
+	recoverBy = "recovered by one who joined at"
 )
 
 func (s *step) instant(name string) (at time.Time) {
@@ -156,25 +177,6 @@ func (s *step) instant(name string) (at time.Time) {
 }
 
 func (s *step) setInstant(name string, at time.Time) { s.do("meta_put", name, at) }
-
-// beatPulse keeps the pulse of the fleet: a gap begins it anew, as nobody could beat while the store was away.
-func (s *step) beatPulse(gap time.Duration) {
-	last := s.instant(pulseLast)
-	if last.After(s.now) || s.now.Sub(last) > gap {
-		s.setInstant(pulseSince, s.now)
-	}
-	s.setInstant(pulseLast, s.now)
-}
-
-// suspectTurn gives the turn at suspects to one worker at a time.
-func (s *step) suspectTurn(w *worker) bool {
-	last := s.instant(suspectAt)
-	if !last.After(s.now) && s.now.Sub(last) < w.DeadAfter {
-		return false
-	}
-	s.setInstant(suspectAt, s.now)
-	return true
-}
 
 // Leave marks a worker as left and puts its tasks back.
 func (s *Store) Leave(ctx context.Context, id string) (bool, error) {
@@ -204,8 +206,9 @@ func (s *step) die(w *worker, how store.Death) {
 		return
 	}
 	s.flushTasks()
+	w.BeatAt, w.Load, _, _ = s.s.lastBeat(w, s.now)
 	w.DeadAt, w.Death, w.HeldAt = s.now, how, int(s.number("task_held_count", w.ID))
-	s.do("worker_die", w.ID, w.DeadAt, string(how), w.HeldAt)
+	s.do("worker_die", w.ID, w.DeadAt, string(how), w.HeldAt, w.BeatAt, s.json(w.Load))
 }
 
 func heldTask(t *task) store.HeldTask {
@@ -223,13 +226,22 @@ func (s *Store) Holds(ctx context.Context, id string) (list []store.HeldTask, er
 // Workers lists all that are on record.
 func (s *Store) Workers(ctx context.Context) (list []store.Worker, err error) {
 	err = s.read(ctx, func(v *view) error {
-		return v.rows("worker_all", func(r *sqlite.Stmt) error {
-			w, err := readWorker(r)
-			if err == nil {
-				list = append(list, w.Worker)
-			}
-			return err
+		return s.eachWorker(v, func(w store.Worker) error {
+			list = append(list, w)
+			return nil
 		})
 	})
 	return list, err
+}
+
+// eachWorker calls fn for all that are on record, with what their files say.
+func (s *Store) eachWorker(v *view, fn func(store.Worker) error) error {
+	return v.rows("worker_all", func(r *sqlite.Stmt) error {
+		w, err := readWorker(r)
+		if err != nil {
+			return err
+		}
+		w.BeatAt, w.Load, _, _ = s.lastBeat(w, v.now)
+		return fn(w.Worker)
+	})
 }

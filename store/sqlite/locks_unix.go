@@ -15,11 +15,11 @@ import (
 	"github.com/outlast-go/outlast/store"
 )
 
-// locks are the lock files of the workers of this handle. The lock of an open file ends with the last process that has it
-// open, and with nothing else: so it proves that a worker is gone.
+// locks are the files of the workers of this handle, in which they note their beats. The lock of an open file ends with the last
+// process that has it open, and with nothing else: so it proves that a worker is gone.
 type locks struct {
 	dir  string
-	kind store.EvidenceKind
+	kind store.EvidenceKind // none: files cannot be locked here
 
 	mu   sync.Mutex
 	held map[string]*os.File
@@ -27,9 +27,6 @@ type locks struct {
 
 // openLocks makes the folder of the lock files, and tries whether a lock can be had there.
 func openLocks(dir string) (*locks, error) {
-	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("the folder of the workers' locks: %w", err)
-	}
 	l := &locks{dir: dir, kind: store.EvidenceProof, held: map[string]*os.File{}}
 	f, err := l.make()
 	if errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOLCK) {
@@ -37,16 +34,19 @@ func openLocks(dir string) (*locks, error) {
 		return l, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the folder of the workers' locks: %w", err)
+		return nil, fmt.Errorf("the folder of the workers' files: %w", err)
 	}
 	return l, errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // make makes a file and locks it, under a name that nobody looks for.
 func (l *locks) make() (*os.File, error) {
-	f, err := os.CreateTemp(l.dir, ".new-*")
-	if err != nil {
+	if err := os.Mkdir(l.dir, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
+	}
+	f, err := os.CreateTemp(l.dir, ".new-*")
+	if err != nil || l.kind == store.EvidenceNone {
+		return f, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close(), os.Remove(f.Name()))
@@ -54,15 +54,8 @@ func (l *locks) make() (*os.File, error) {
 	return f, nil
 }
 
-func (l *locks) path(worker string) string {
-	return filepath.Join(l.dir, store.DeriveID("worker", worker).String()+".lock")
-}
-
-// take gives a worker its lock. held says that it has one already.
+// take gives a worker its file, locked. held says that it has one already.
 func (l *locks) take(worker string) (inode int64, held bool, err error) {
-	if l.kind == store.EvidenceNone {
-		return 0, false, nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f := l.held[worker]; f != nil {
@@ -72,18 +65,62 @@ func (l *locks) take(worker string) (inode int64, held bool, err error) {
 	if _, err := os.Lstat(l.path(worker)); err == nil {
 		return 0, false, fmt.Errorf("worker %s: %w", worker, store.ErrDuplicate)
 	}
+	inode, err = l.place(worker)
+	return inode, false, err
+}
+
+// place makes a file for a worker and puts it where others look for it.
+func (l *locks) place(worker string) (int64, error) {
 	f, err := l.make()
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
-	if inode, err = inodeOf(f); err == nil {
+	inode, err := inodeOf(f)
+	if err == nil {
 		err = os.Rename(f.Name(), l.path(worker))
 	}
 	if err != nil {
-		return 0, false, errors.Join(err, f.Close(), os.Remove(f.Name()))
+		return 0, errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
 	l.held[worker] = f
-	return inode, false, nil
+	return inode, nil
+}
+
+// renew makes sure that the file of a worker of this handle is where others look for it: somebody may have removed it.
+// It returns the inode, which is on record or soon will be; 0: the worker is not of this handle.
+func (l *locks) renew(worker string) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.held[worker]
+	if f == nil {
+		return 0, nil
+	}
+	inode, err := inodeOf(f)
+	if err != nil {
+		return 0, err
+	}
+	if placed, err := os.Lstat(l.path(worker)); err == nil && inodeIn(placed) == inode {
+		return inode, nil
+	}
+	if inode, err = l.place(worker); err == nil {
+		err = f.Close() // the new one is held by now
+	}
+	return inode, err
+}
+
+// note writes into the file of a worker.
+func (l *locks) note(worker string, c card) error {
+	l.mu.Lock()
+	f := l.held[worker]
+	l.mu.Unlock()
+	if f != nil {
+		return writeNote(f, c)
+	}
+	f, err := os.OpenFile(l.path(worker), os.O_WRONLY, 0) // of another handle
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeNote(f, c), f.Close())
 }
 
 func inodeOf(f *os.File) (int64, error) {
@@ -91,11 +128,19 @@ func inodeOf(f *os.File) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
+	inode := inodeIn(info)
+	if inode == 0 {
 		return 0, fmt.Errorf("the file %s has no inode", f.Name())
 	}
-	return int64(st.Ino), nil
+	return inode, nil
+}
+
+func inodeIn(info os.FileInfo) int64 {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return int64(st.Ino)
 }
 
 // drop lets go of the lock of a worker that has left, and of its file.
@@ -130,6 +175,9 @@ func (l *locks) dropAll() {
 // gone reports whether it is proved that nobody holds the lock of a worker any more. A file that is missing, or another than
 // the one the worker has locked, proves nothing.
 func (l *locks) gone(worker string, inode int64) bool {
+	if l.kind == store.EvidenceNone {
+		return false
+	}
 	f, err := os.Open(l.path(worker))
 	if err != nil {
 		return false

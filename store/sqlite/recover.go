@@ -20,8 +20,9 @@ func (s *step) recover(req store.RecoverRequest) (res store.RecoverResult) {
 	if !s.passGate(req) {
 		return store.RecoverResult{Gated: true}
 	}
+	beats := s.s.fleet.read()
 	for _, w := range s.workers("worker_living") {
-		if how := s.verdict(w); how != "" {
+		if how := s.verdict(w, beats); how != "" {
 			s.die(w, how)
 			res.Dead = append(res.Dead, w.Worker)
 		}
@@ -60,17 +61,11 @@ func (s *step) bury() int {
 }
 
 // verdict says how a living worker is found to be dead; empty: it is not.
-func (s *step) verdict(w *worker) store.Death {
-	if w.BeatAt.After(s.now) {
-		w.BeatAt = s.now
-		s.do("worker_clamp", w.ID, s.now)
-	}
+func (s *step) verdict(w *worker, p pulse) store.Death {
 	if s.gone(w) {
 		return store.DeathProof
 	}
-	last := s.instant(pulseLast)
-	whole := s.now.Sub(last) <= w.DeadAfter/3 && last.Sub(s.instant(pulseSince)) >= w.DeadAfter
-	if s.now.Sub(w.BeatAt) >= w.DeadAfter && whole && !last.After(s.now) {
+	if s.now.Sub(s.trueBeat(w)) >= w.DeadAfter && p.whole(s.now, w.DeadAfter) {
 		return store.DeathSilence
 	}
 	return ""

@@ -11,16 +11,16 @@
 // by itself. That needs no savepoint around each, and lets them share the rows they read and the counts they add to.
 //
 // Beside the file stands a folder "<file>.workers". In it each worker holds a lock on a file of its own from Join to
-// the end of its process: who can take that lock has the proof that the worker is gone. Processes that Watch have a named
-// pipe there, into which the others write what changed.
+// the end of its process: who can take that lock has the proof that the worker is gone. Its beats are written into that file, and
+// a shared one keeps the pulse of the fleet: a beat reads the database, but it waits for no writer and syncs no disk.
+// Processes that Watch have a named pipe there, into which the others write what changed.
 //
 // # What it leaves to others
 //
 // A process that is stopped in the middle of a commit (SIGSTOP, a debugger) holds the file until it goes on or dies: calls
-// of others wait as long as their contexts let them. A beat is a write like any other, so it waits for the writer, too; a
-// writer that always has more to write gives way to other processes every few milliseconds. Statistics of minutes are kept
-// for ever. Where there is neither flock nor a named pipe (Windows), silence alone shows that a worker is dead, and other
-// processes hear of new work with their next beat.
+// of others wait as long as their contexts let them; beats and reads do not. A writer that always has more to write gives way to
+// other processes every few milliseconds. Statistics of minutes are kept for ever. Where there is neither flock nor a named pipe
+// (Windows), silence alone shows that a worker is dead, and other processes hear of new work with their next beat.
 //
 // # Why this driver
 //
@@ -61,9 +61,11 @@ type Config struct {
 // Store is a handle of one process on a file. It is made by Open.
 type Store struct {
 	cfg     Config
+	id      string
 	version string // of SQLite
 	host    host
 	locks   *locks
+	fleet   *fleet
 	readers *readers
 	watch   *watch
 
@@ -75,8 +77,10 @@ type Store struct {
 }
 
 var (
-	_ store.Store  = (*Store)(nil)
-	_ store.Stager = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Stager   = (*Store)(nil)
+	_ store.Resealer = (*Store)(nil)
+	_ store.Blobs    = (*Store)(nil)
 )
 
 // Open opens a file, and makes or migrates it if need be. It refuses what it cannot keep its promises on: a file that is not
@@ -105,8 +109,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if known, err := knownWorkers(c); err == nil { // if they cannot be read now, the files stay until the next Open
 		locks.sweep(known)
 	}
+	id := ""
+	err = patiently(ctx, func() (err error) { id, err = oneText(c.raw, "select value from meta where name = 'id'"); return err })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), c.raw.Close())
+	}
 	s := &Store{
-		cfg: cfg, version: version, host: thisHost(), locks: locks,
+		cfg: cfg, id: id, version: version, host: thisHost(),
+		locks: locks, fleet: newFleet(cfg.Path + ".workers"),
 		readers: newReaders(cfg.Path), watch: newWatch(cfg.Path + ".workers"),
 		ops: make(chan *op), txs: make(chan *Tx), closing: make(chan struct{}),
 	}
@@ -130,7 +140,7 @@ func (s *Store) clock() time.Time { return s.cfg.Clock().UTC().Round(0) }
 // Info tells what this store is.
 func (s *Store) Info() store.Info {
 	return store.Info{
-		Engine: "sqlite", Namespace: s.cfg.Namespace, Version: s.version, Schema: schemaVersion, Evidence: s.locks.kind,
+		Engine: "sqlite", Namespace: s.cfg.Namespace, ID: s.id, Version: s.version, Schema: schemaVersion, Evidence: s.locks.kind,
 		Survives: "accepted work survives the end of every process and the loss of power; not the loss of the disk",
 		Timing:   s.cfg.Timing,
 	}

@@ -142,10 +142,10 @@ func (w *writer) commit(batch []*op) {
 	err = w.apply(st, batch)
 	switch {
 	case err == nil:
-		answer(batch, nil)
 		for _, fn := range st.after {
 			fn()
 		}
+		answer(batch, nil)
 		w.s.publish(&st.hints)
 	case len(batch) > 1:
 		for _, o := range batch {

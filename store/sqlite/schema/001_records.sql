@@ -130,7 +130,7 @@ create table worker (
 	beat       integer not null,
 	dead_after integer not null,
 	joined     integer not null,
-	beat_at    integer not null,
+	beat_at    integer not null, -- of one that is dead or in doubt; those of others are in their files
 	dead_at    integer not null, -- 0: alive
 	death      text    not null,
 	held       integer not null, -- tasks when it was declared dead
@@ -139,7 +139,8 @@ create table worker (
 	machine    text    not null,
 	boot       text    not null,
 	info       text    not null, -- JSON
-	load       text    not null  -- JSON
+	load       text    not null, -- JSON, of one that is dead
+	doubt      integer not null  -- about its file; while that says this, beat_at counts
 ) without rowid;
 
 create table limits (
