@@ -74,7 +74,7 @@ func Empty(ctx context.Context, pool *pgxpool.Pool, namespace string) error {
 		return err
 	}
 	text := "set local synchronous_commit to off;"
-	for _, table := range strings.Fields("body task ended entry message grp key lim pause weight schedule worker beat stat watch") {
+	for _, table := range strings.Fields("body task ended entry message grp key lim pause weight schedule worker beat stat watch blob chunk") {
 		if many {
 			text += fmt.Sprintf("truncate %s.%s;", namespace, table)
 		} else {

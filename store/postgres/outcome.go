@@ -67,7 +67,7 @@ type storedError struct {
 	Message string `json:"m"`
 	Raw     []byte `json:"raw,omitempty"` // the message, if JSON cannot say it
 	Type    string `json:"t"`
-	Detail  []byte `json:"d,omitempty"`
+	Detail  []byte `json:"d"`
 }
 
 func encodeError(e *store.Error) []byte {

@@ -82,6 +82,7 @@ type Config struct {
 type Store struct {
 	cfg     Config
 	version string // of the server
+	id      string // of the namespace
 	q       *queries
 	pool    *pgxpool.Pool
 	shared  bool // the pool is another's
@@ -97,8 +98,10 @@ type Store struct {
 }
 
 var (
-	_ store.Store  = (*Store)(nil)
-	_ store.Stager = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Stager   = (*Store)(nil)
+	_ store.Resealer = (*Store)(nil)
+	_ store.Blobs    = (*Store)(nil)
 )
 
 // Open connects to the server that a URL names, postgres://user:password@host:port/database, and makes or migrates the schema if need
@@ -147,6 +150,12 @@ func open(ctx context.Context, p place, pool *pgxpool.Pool) (*Store, error) {
 		}
 	}
 	s.cfg, s.pool = p.cfg, pool
+	if err := pool.QueryRow(ctx, q.get("namespace_id")).Scan(&s.id); err != nil {
+		if !s.shared {
+			pool.Close()
+		}
+		return nil, explain(err, p)
+	}
 	s.watch = newWatch(s)
 	s.notify = newNotifier(s)
 	if !p.cfg.Pooler {
@@ -206,7 +215,7 @@ func (s *Store) Info() store.Info {
 		evidence = store.EvidenceNone
 	}
 	return store.Info{
-		Engine: "postgres", Namespace: s.cfg.Namespace, Version: s.version, Schema: schemaVersion, Evidence: evidence,
+		Engine: "postgres", Namespace: s.cfg.Namespace, ID: s.id, Version: s.version, Schema: schemaVersion, Evidence: evidence,
 		Survives: "accepted work survives the end of every process, and whatever the server's commits survive: its restart and the loss of its power; with synchronous replicas the loss of its machine",
 		Timing:   s.cfg.Timing,
 	}

@@ -10,8 +10,12 @@ select number from ns.version;
 -- name: migrate_lock takes a key; keeps others from migrating until the transaction ends.
 select pg_advisory_xact_lock($1);
 
--- name: migrate_schema makes the schema of a namespace.
-create schema if not exists :schema; create table ns.version (number bigint not null); insert into ns.version values (0);
+-- name: migrate_schema makes the schema of a namespace, and what tells it from all others, of whatever name.
+create schema if not exists :schema; create table ns.version (number bigint not null, id text not null);
+insert into ns.version values (0, replace(gen_random_uuid()::text, '-', ''));
+
+-- name: namespace_id returns what tells this namespace from all others.
+select id from ns.version;
 
 -- name: migrate_path makes the files find their tables. Functions may call one another in any order.
 set local search_path to :schema, pg_temp; set local check_function_bodies to off; set local client_min_messages to warning;
@@ -27,7 +31,7 @@ declare
 begin
 	for f in
 		select p.oid::regprocedure from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-		where n.nspname = ':name' and (p.proname in ('queues_of', 'queue_paused', 'lane_page', 'weight_of')
+		where n.nspname = ':name' and (p.proname in ('queues_of', 'queue_paused', 'lane_page', 'weight_of', 'put_chunk', 'delete_blob')
 			or p.pronargs = 1 and p.proargtypes[0] = 'jsonb'::regtype and p.proname not in ('begin_step', 'valid', 'put_body'))
 	loop
 		execute format('alter function %s set search_path to :schema, pg_temp', f);

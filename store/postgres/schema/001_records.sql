@@ -250,3 +250,8 @@ create table stat (
 
 -- Handles that follow tasks: as long as there is one, changes of tasks are told.
 create unlogged table watch (handle text primary key, until bigint not null);
+
+-- Blobs: large payloads in chunks, each written once. What is stored is listed without a look at the chunks.
+create table blob (key text collate "C" primary key, at bigint not null);
+create table chunk (key text collate "C", number bigint, data bytea not null, primary key (key, number));
+alter table chunk alter data set storage external;
