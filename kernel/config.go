@@ -17,6 +17,8 @@ const (
 	Forget time.Duration = 1
 	// NoTimeout as a Timeout lets an attempt run as long as it likes.
 	NoTimeout time.Duration = -1
+	// KeyStays as a Unique.For holds the key as long as the record is kept, also if the task failed.
+	KeyStays = store.KeyStays
 	// DefaultQueue is where tasks wait that name none.
 	DefaultQueue = "default"
 )
