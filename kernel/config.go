@@ -38,7 +38,7 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// CallTimeout is how long one call of the store may take before it is repeated. Default 10 s.
 	CallTimeout time.Duration
-	// RecoverEvery is how often this process looks for dead workers. Default 1.2 s.
+	// RecoverEvery is how often this process looks for dead workers. Default 1.2 s; negative: never, and others must.
 	RecoverEvery time.Duration
 	// PruneEvery is how often this process removes what has expired. Default 1 minute; negative: never.
 	PruneEvery time.Duration
@@ -130,7 +130,7 @@ func (c Config) validate() error {
 		{"DeadAfter", c.DeadAfter, false},
 		{"ShutdownTimeout", c.ShutdownTimeout, true},
 		{"CallTimeout", c.CallTimeout, false},
-		{"RecoverEvery", c.RecoverEvery, false},
+		{"RecoverEvery", c.RecoverEvery, true},
 		{"PruneEvery", c.PruneEvery, true},
 		{"Timeout", c.Timeout, true},
 		{"Retention", c.Retention, true},

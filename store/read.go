@@ -96,5 +96,6 @@ type Info struct {
 	Schema    int          // of the records
 	Evidence  EvidenceKind // what workers of this handle can hold
 	Survives  string       // in plain words: what accepted work survives
+	Volatile  bool         // nothing survives the end of the process
 	Timing    Timing
 }
