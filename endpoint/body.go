@@ -1,0 +1,164 @@
+package endpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/outlast-go/outlast/kernel"
+)
+
+// usualHeaders are stored whatever Config.Headers says: they tell nothing that must be kept secret.
+var usualHeaders = []string{"Accept", "Accept-Language", "Content-Language", "Content-Type", "User-Agent", "X-Request-Id"}
+
+// capture makes of a request what is stored, without its body.
+func (c *Config) capture(r *http.Request) *stored {
+	s := &stored{Method: r.Method, Path: r.URL.Path, Header: http.Header{}}
+	if q := r.URL.Query(); len(q) > 0 {
+		s.Query = q
+	}
+	for _, list := range [][]string{usualHeaders, c.Headers} {
+		for _, name := range list {
+			if values := r.Header.Values(name); len(values) > 0 {
+				s.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+			}
+		}
+	}
+	for _, name := range slices.Concat(wildcards(r.Pattern), c.Params) {
+		if value := r.PathValue(name); value != "" {
+			if s.Params == nil {
+				s.Params = map[string]string{}
+			}
+			s.Params[name] = value
+		}
+	}
+	return s
+}
+
+// wildcards returns the names in a pattern of http.ServeMux.
+func wildcards(pattern string) []string {
+	var names []string
+	for {
+		_, rest, found := strings.Cut(pattern, "{")
+		if !found {
+			return names
+		}
+		name, rest, _ := strings.Cut(rest, "}")
+		if name = strings.TrimSuffix(name, "..."); name != "" && name != "$" {
+			names = append(names, name)
+		}
+		pattern = rest
+	}
+}
+
+// readBody reads the body as the endpoint wants it.
+func readBody(r *http.Request, kind bodyKind, s *stored) *Problem {
+	if kind == bodyNone {
+		return nil
+	}
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		media = ""
+	}
+	s.Type = media
+	if kind == bodyValue && media == "multipart/form-data" {
+		return readMultipart(r, params["boundary"], s)
+	}
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return readProblem(err)
+	}
+	switch {
+	case kind == bodyRaw:
+		s.Raw = data
+		return nil
+	case len(bytes.TrimSpace(data)) == 0:
+		return problem(http.StatusBadRequest, "no_body", "the request has no body")
+	case media == "application/json", strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"):
+		return readJSON(data, s)
+	case media == "application/x-www-form-urlencoded":
+		if s.Form, err = url.ParseQuery(string(data)); err != nil {
+			return problem(http.StatusBadRequest, "bad_form", "the body is no form")
+		}
+		return nil
+	}
+	return problem(http.StatusUnsupportedMediaType, "bad_type", "the content type %.80q is not taken; send application/json or a form", media)
+}
+
+// readJSON takes a body that is one JSON value.
+func readJSON(data []byte, s *stored) *Problem {
+	var compact bytes.Buffer
+	compact.Grow(len(data))
+	if err := json.Compact(&compact, data); err != nil {
+		return asProblem(decodeJSON(data, new(any)))
+	}
+	s.JSON = compact.Bytes()
+	return nil
+}
+
+// readProblem tells why a body could not be read.
+func readProblem(err error) *Problem {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return tooLarge(large.Limit)
+	}
+	return problem(http.StatusBadRequest, "bad_body", "the body could not be read")
+}
+
+func tooLarge(limit int64) *Problem {
+	return problem(http.StatusRequestEntityTooLarge, "too_large", "the request is too large: at most %d bytes are taken", limit)
+}
+
+// readMultipart reads a multipart form with its files.
+func readMultipart(r *http.Request, boundary string, s *stored) *Problem {
+	parts := multipart.NewReader(r.Body, boundary)
+	s.Form = url.Values{}
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = readPart(part, s)
+		}
+		if err != nil {
+			if p := readProblem(err); p.Status == http.StatusRequestEntityTooLarge {
+				return p
+			}
+			return problem(http.StatusBadRequest, "bad_form", "the body is no multipart form")
+		}
+	}
+}
+
+func readPart(part *multipart.Part, s *stored) error {
+	data, err := io.ReadAll(part)
+	if err != nil {
+		return err
+	}
+	if part.FileName() == "" {
+		s.Form.Add(part.FormName(), string(data))
+		return nil
+	}
+	s.Files = append(s.Files, File{Field: part.FormName(), Name: part.FileName(), Type: part.Header.Get("Content-Type"), Data: data})
+	return nil
+}
+
+// args encodes a stored request as the args of a task. What is larger than a record may be is refused: this is where a body
+// would go to a place of its own.
+func args(k *kernel.Kernel, s *stored) ([]byte, *Problem) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, problem(http.StatusBadRequest, "bad_body", "the request cannot be stored")
+	}
+	if limit := k.MaxPayload(); limit >= 0 && len(data) > limit {
+		return nil, tooLarge(int64(limit))
+	}
+	return data, nil
+}
