@@ -122,7 +122,7 @@ func readMultipart(r *http.Request, boundary string, s *stored) *Problem {
 	s.Form = url.Values{}
 	for {
 		part, err := parts.NextPart()
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // wrapped, it tells of a form that was cut off
 			return nil
 		}
 		if err == nil {

@@ -37,6 +37,7 @@ type Document struct {
 	Links Links `json:"links"`
 
 	version int64
+	wait    time.Duration // what a client was told by Retry-After
 }
 
 // Progress is what the function last said of how far it is.

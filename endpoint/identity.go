@@ -21,7 +21,9 @@ func newID(k *kernel.Kernel, principal string) kernel.ID {
 }
 
 // issued reports whether an id was made for a principal.
-func issued(id kernel.ID, principal string) bool { return string(id[14:]) == string(mark(id, principal)) }
+func issued(id kernel.ID, principal string) bool {
+	return string(id[14:]) == string(mark(id, principal))
+}
 
 func mark(id kernel.ID, principal string) []byte {
 	h := sha256.New()
