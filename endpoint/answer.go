@@ -53,27 +53,29 @@ func (s *Site) writeResult(w http.ResponseWriter, r *http.Request, t *kernel.Tas
 
 // cancel asks a task to end. What has ended otherwise cannot be canceled.
 func (h *StatusHandler) cancel(a asked) *Problem {
-	d, p := h.before(a)
+	ctx, stop := context.WithTimeout(a.r.Context(), h.site.StoreTimeout)
+	defer stop()
+	d, p := h.before(ctx, a)
 	if p != nil {
 		return p
 	}
 	if d.Status.Ended() {
 		return h.canceled(a, d)
 	}
-	return h.doCancel(a)
+	return h.doCancel(ctx, a)
 }
 
 // remove cancels what has not ended and removes what has.
 func (h *StatusHandler) remove(a asked) *Problem {
-	d, p := h.before(a)
+	ctx, stop := context.WithTimeout(a.r.Context(), h.site.StoreTimeout)
+	defer stop()
+	d, p := h.before(ctx, a)
 	if p != nil {
 		return p
 	}
 	if !d.Status.Ended() {
-		return h.doCancel(a)
+		return h.doCancel(ctx, a)
 	}
-	ctx, cancel := context.WithTimeout(a.r.Context(), h.site.StoreTimeout)
-	defer cancel()
 	switch err := h.k.Delete(ctx, a.id); {
 	case errors.Is(err, kernel.ErrState):
 		return problem(http.StatusConflict, "changed", "the task was retried meanwhile")
@@ -85,8 +87,8 @@ func (h *StatusHandler) remove(a asked) *Problem {
 }
 
 // before reads a task that is to be changed, and refuses if it is not the one that the client has seen.
-func (h *StatusHandler) before(a asked) (Document, *Problem) {
-	t, err := h.site.get(a.r.Context(), h.k, &wish{id: a.id, mine: mine(a.principal)})
+func (h *StatusHandler) before(ctx context.Context, a asked) (Document, *Problem) {
+	t, err := h.site.get(ctx, h.k, &wish{id: a.id, mine: mine(a.principal)})
 	if err != nil {
 		return Document{}, h.site.unread(err, a.id, a.principal)
 	}
@@ -97,9 +99,7 @@ func (h *StatusHandler) before(a asked) (Document, *Problem) {
 	return d, nil
 }
 
-func (h *StatusHandler) doCancel(a asked) *Problem {
-	ctx, cancel := context.WithTimeout(a.r.Context(), h.site.StoreTimeout)
-	defer cancel()
+func (h *StatusHandler) doCancel(ctx context.Context, a asked) *Problem {
 	if _, err := h.k.Cancel(ctx, a.id, "canceled by the client"); err != nil {
 		return h.site.unread(err, a.id, a.principal)
 	}

@@ -54,11 +54,11 @@ func quoted(text string) (string, bool) {
 	var b strings.Builder
 	rest := text[1:]
 	for i := 0; i < len(rest); i++ {
-		switch c := rest[i]; {
-		case c == '"':
+		switch c := rest[i]; c {
+		case '"':
 			tail := strings.TrimSpace(rest[i+1:])
 			return b.String(), tail == "" || strings.HasPrefix(tail, ";") // parameters mean nothing here
-		case c == '\\':
+		case '\\':
 			i++
 			if i == len(rest) || rest[i] != '"' && rest[i] != '\\' {
 				return "", false

@@ -94,6 +94,8 @@ func problemSchema() object {
 		"type":       "object",
 		"properties": object{"type": text, "title": text, "status": object{"type": "integer"}, "detail": text, "instance": text, "code": text},
 		"required":   []any{"type", "title", "status"},
+
+		"additionalProperties": object{}, // Problem.More
 	}
 }
 

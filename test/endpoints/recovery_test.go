@@ -93,7 +93,9 @@ func TestACrashCanSpendAnAttempt(t *testing.T) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, recovery.Endpoint(endpoint.Config{Site: p.site})))
 		location := p.accepted("/orders", `{}`).Header.Get("Location")
 		p.die()
-		idle := endpoint.Define("idle", func(context.Context, endpoint.Request[endpoint.None]) (endpoint.None, error) { return endpoint.None{}, nil })
+		idle := endpoint.Define("idle", func(context.Context, endpoint.Request[endpoint.None]) (endpoint.None, error) {
+			return endpoint.None{}, nil
+		})
 		p.work(idle.Serve, recovery.Kernel(kernel.Config{})) // recovers, and does not work on orders
 		p.soon("the retry", func() bool { return p.send("GET", location, "").doc.Status == endpoint.Scheduled })
 		d := p.send("GET", location, "").doc
@@ -217,15 +219,15 @@ func TestWhatLivesIsLeftAlone(t *testing.T) {
 	everywhere(t, setup{}, func(p *place) {
 		g := newGate()
 		p.mux.Handle("POST /gate", g.Handler(p.k, endpoint.Config{Site: p.site}))
-		p.work(g.Serve, endpoint.Recovery{Disabled: true}.Kernel(kernel.Config{Beat: 50 * time.Millisecond, DeadAfter: 400 * time.Millisecond}))
+		p.work(g.Serve, endpoint.Recovery{Disabled: true}.Kernel(kernel.Config{Beat: 200 * time.Millisecond, DeadAfter: 2 * time.Second}))
 		orphan := p.accepted("/gate", `{}`)
-		<-g.entered
+		g.arrive(p)
 		second := p.accepted("/gate", `{}`)
-		<-g.entered
+		g.arrive(p)
 		for range 3 {
 			p.work(Orders.Serve, kernel.Config{RecoverEvery: 50 * time.Millisecond})
 		}
-		p.want(p.send("GET", orphan.Header.Get("Location")+"?wait=1500ms", ""), 200, "nearly four times dead-after")
+		p.want(p.send("GET", orphan.Header.Get("Location")+"?wait=5s", ""), 200, "more than twice dead-after")
 		for _, a := range []*answer{orphan, second} {
 			if d := p.send("GET", a.Header.Get("Location"), "").doc; d.Status != endpoint.InProgress {
 				t.Errorf("it is %s, want InProgress", d.Status)
@@ -267,7 +269,7 @@ func TestShutdownGivesEverythingBack(t *testing.T) {
 		p.mux.Handle("POST /gate", g.Handler(p.k, endpoint.Config{Site: p.site}))
 		stop := p.work(g.Serve, kernel.Config{ShutdownTimeout: -1})
 		location := p.accepted("/gate", `{}`).Header.Get("Location")
-		<-g.entered
+		g.arrive(p)
 		stop()
 		if d := p.send("GET", location, "").doc; d.Status != endpoint.Queued || d.Attempt != 1 {
 			t.Errorf("it is %s at attempt %d, want Queued at 1", d.Status, d.Attempt)

@@ -40,6 +40,16 @@ func newGate() *gate {
 	return g
 }
 
+// arrive waits for a run at the gate.
+func (g *gate) arrive(p *place) {
+	p.Helper()
+	select {
+	case <-g.entered:
+	case <-time.After(30 * time.Second):
+		p.Fatal("no run has come to the gate")
+	}
+}
+
 func TestAStatusThatHasNotChangedIs304(t *testing.T) {
 	everywhere(t, setup{}, func(p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
@@ -213,7 +223,7 @@ func TestCancelFromEachState(t *testing.T) {
 		p.want(p.send("DELETE", scheduled, ""), 200, "scheduled")
 
 		running := p.accepted("/gate", `{}`).Header.Get("Location")
-		<-g.entered
+		g.arrive(p)
 		a := p.want(p.send("GET", running, ""), 200, "running")
 		p.want(p.send("POST", running+":cancel", "", "If-Match", `"other"`), 412, "another version")
 		a = p.want(p.send("POST", running+"/cancel", "", "If-Match", a.Header.Get("ETag")), 202, "running")
@@ -345,10 +355,16 @@ func TestTheListIsFilteredAndPaged(t *testing.T) {
 // AE-007: the answers to submit, status and error can be replaced. AE-008: a submit that fails is a problem and a line in the log.
 func TestAnswersCanBeReplacedAndFailuresAreLogged(t *testing.T) {
 	site := endpoint.Site{
-		Path:     "/jobs",
-		Accepted: func(w http.ResponseWriter, _ *http.Request, d endpoint.Document) { w.WriteHeader(299); fmt.Fprint(w, "took ", d.Name) },
-		Shown:    func(w http.ResponseWriter, _ *http.Request, d endpoint.Document) { fmt.Fprint(w, "is ", d.Status) },
-		Refused:  func(w http.ResponseWriter, _ *http.Request, p *endpoint.Problem) { w.WriteHeader(p.Status); fmt.Fprint(w, "no: ", p.Code) },
+		Path: "/jobs",
+		Accepted: func(w http.ResponseWriter, _ *http.Request, d endpoint.Document) {
+			w.WriteHeader(299)
+			fmt.Fprint(w, "took ", d.Name)
+		},
+		Shown: func(w http.ResponseWriter, _ *http.Request, d endpoint.Document) { fmt.Fprint(w, "is ", d.Status) },
+		Refused: func(w http.ResponseWriter, _ *http.Request, p *endpoint.Problem) {
+			w.WriteHeader(p.Status)
+			fmt.Fprint(w, "no: ", p.Code)
+		},
 	}
 	everywhere(t, setup{site: site}, func(p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
