@@ -9,8 +9,8 @@ import (
 )
 
 // result answers with the result alone.
-func (h *StatusHandler) result(a asked) *Problem {
-	t, p := h.find(a, ended)
+func (h *StatusHandler) result(ctx context.Context, a asked) *Problem {
+	t, p := h.find(ctx, a, ended)
 	if p != nil {
 		return p
 	}
@@ -52,8 +52,8 @@ func (s *Site) writeResult(w http.ResponseWriter, r *http.Request, t *kernel.Tas
 }
 
 // cancel asks a task to end. What has ended otherwise cannot be canceled.
-func (h *StatusHandler) cancel(a asked) *Problem {
-	ctx, stop := context.WithTimeout(a.r.Context(), h.site.StoreTimeout)
+func (h *StatusHandler) cancel(ctx context.Context, a asked) *Problem {
+	ctx, stop := context.WithTimeout(ctx, h.site.StoreTimeout)
 	defer stop()
 	d, p := h.before(ctx, a)
 	if p != nil {
@@ -66,8 +66,8 @@ func (h *StatusHandler) cancel(a asked) *Problem {
 }
 
 // remove cancels what has not ended and removes what has.
-func (h *StatusHandler) remove(a asked) *Problem {
-	ctx, stop := context.WithTimeout(a.r.Context(), h.site.StoreTimeout)
+func (h *StatusHandler) remove(ctx context.Context, a asked) *Problem {
+	ctx, stop := context.WithTimeout(ctx, h.site.StoreTimeout)
 	defer stop()
 	d, p := h.before(ctx, a)
 	if p != nil {

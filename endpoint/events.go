@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,14 +18,14 @@ const lookAgain = time.Minute
 // events tells each change of a task as it comes: "status" when status or attempt changed, "progress" otherwise, with the version as
 // id. Who comes back with Last-Event-ID is told what is newer; what came in between and is over is not told again. It ends with the
 // task; 204 tells who comes back after that to stay away.
-func (h *StatusHandler) events(a asked) *Problem {
+func (h *StatusHandler) events(ctx context.Context, a asked) *Problem {
 	follower := h.k.Follow(a.id)
 	defer follower.Close()
 	s := stream{h: h, a: a, last: -1}
 	if id, err := strconv.ParseInt(a.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
 		s.last = id
 	}
-	t, err := s.get()
+	t, err := s.get(ctx)
 	switch {
 	case err != nil:
 		return h.site.unread(err, a.id, a.principal)
@@ -39,8 +40,8 @@ func (h *StatusHandler) events(a asked) *Problem {
 	s.write([]byte("retry: 2000\n\n"))
 	looked := time.Now()
 	for s.tell(&t) {
-		if !follower.Wait(a.r.Context(), h.site.Heartbeat) {
-			if a.r.Context().Err() != nil || !s.write([]byte(": still here\n\n")) {
+		if !follower.Wait(ctx, h.site.Heartbeat) {
+			if ctx.Err() != nil || !s.write([]byte(": still here\n\n")) {
 				return nil
 			}
 			if time.Since(looked) < lookAgain {
@@ -48,7 +49,7 @@ func (h *StatusHandler) events(a asked) *Problem {
 			}
 		}
 		looked = time.Now()
-		if t, err = s.get(); err != nil {
+		if t, err = s.get(ctx); err != nil {
 			s.gone(err)
 			return nil
 		}
@@ -64,8 +65,8 @@ type stream struct {
 	seen Document
 }
 
-func (s *stream) get() (kernel.Task, error) {
-	return s.h.site.get(s.a.r.Context(), s.h.k, &wish{id: s.a.id, mine: mine(s.a.principal)})
+func (s *stream) get(ctx context.Context) (kernel.Task, error) {
+	return s.h.site.get(ctx, s.h.k, &wish{id: s.a.id, mine: mine(s.a.principal)})
 }
 
 // tell sends a task if it has changed, and reports whether there is more to come.

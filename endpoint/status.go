@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -58,13 +59,13 @@ func (h *StatusHandler) route(w http.ResponseWriter, r *http.Request) *Problem {
 		return unknown()
 	}
 	a := asked{w: w, r: r, id: id, principal: principal}
-	serve := func(fn func(asked) *Problem) func(http.ResponseWriter, *http.Request) *Problem {
-		return func(http.ResponseWriter, *http.Request) *Problem { return fn(a) }
+	serve := func(fn func(context.Context, asked) *Problem) func(http.ResponseWriter, *http.Request) *Problem {
+		return func(http.ResponseWriter, *http.Request) *Problem { return fn(r.Context(), a) }
 	}
 	switch verb {
 	case "":
 		if r.Method == http.MethodDelete {
-			return h.remove(a)
+			return h.remove(r.Context(), a)
 		}
 		return only(w, r, serve(h.status), http.MethodGet, http.MethodHead, http.MethodDelete)
 	case "result":
@@ -111,7 +112,7 @@ func mine(principal string) func(*kernel.Task) bool {
 }
 
 // find reads the task of a request, after the wait that it asks for.
-func (h *StatusHandler) find(a asked, done func(*kernel.Task) bool) (kernel.Task, *Problem) {
+func (h *StatusHandler) find(ctx context.Context, a asked, done func(*kernel.Task) bool) (kernel.Task, *Problem) {
 	wait, p := waitOf(a.r)
 	if p != nil {
 		return kernel.Task{}, p
@@ -119,7 +120,7 @@ func (h *StatusHandler) find(a asked, done func(*kernel.Task) bool) (kernel.Task
 	if wait > 0 {
 		extend(a.w, min(wait, h.site.MaxWait)+h.site.StoreTimeout+10*time.Second)
 	}
-	t, err := h.site.await(a.r.Context(), h.k, &wish{id: a.id, mine: mine(a.principal), wait: wait, done: done})
+	t, err := h.site.await(ctx, h.k, &wish{id: a.id, mine: mine(a.principal), wait: wait, done: done})
 	if err != nil {
 		return t, h.site.unread(err, a.id, a.principal)
 	}
@@ -127,9 +128,9 @@ func (h *StatusHandler) find(a asked, done func(*kernel.Task) bool) (kernel.Task
 }
 
 // status tells how a task stands. Who names the version it knows waits for another one, else for the end.
-func (h *StatusHandler) status(a asked) *Problem {
+func (h *StatusHandler) status(ctx context.Context, a asked) *Problem {
 	known := a.r.Header.Get("If-None-Match")
-	t, p := h.find(a, func(t *kernel.Task) bool {
+	t, p := h.find(ctx, a, func(t *kernel.Task) bool {
 		if known == "" {
 			return ended(t)
 		}
