@@ -25,37 +25,35 @@ const (
 )
 
 // list tells of a principal's tasks.
-func (h *StatusHandler) list(principal string) func(http.ResponseWriter, *http.Request) *Problem {
-	return func(w http.ResponseWriter, r *http.Request) *Problem {
-		q := r.URL.Query()
-		f, page, p := filter(q)
-		if p != nil {
-			return p
-		}
-		f.Labels = map[string]string{labelPrincipal: label(principal)}
-		ctx, cancel := context.WithTimeout(r.Context(), h.site.StoreTimeout)
-		defer cancel()
-		found, err := h.k.List(ctx, f, page)
-		switch {
-		case errors.Is(err, kernel.ErrInvalid):
-			return problem(http.StatusBadRequest, "bad_cursor", "the cursor is none of ours")
-		case err != nil:
-			h.site.Logger.Error("list not read", "err", err)
-			return problem(http.StatusServiceUnavailable, "unavailable", "the list could not be read; try again")
-		}
-		list := List{Items: []Document{}}
-		for i := range found.Items {
-			list.Items = append(list.Items, h.site.document(&found.Items[i]))
-		}
-		w.Header().Set("Cache-Control", "no-store")
-		if found.Cursor != "" {
-			q.Set("cursor", found.Cursor)
-			list.Next = h.site.Path + "?" + q.Encode()
-			w.Header().Set("Link", "<"+list.Next+`>; rel="next"`)
-		}
-		writeJSON(w, http.StatusOK, list)
-		return nil
+func (h *StatusHandler) list(ctx context.Context, a asked) *Problem {
+	q := a.r.URL.Query()
+	f, page, p := filter(q)
+	if p != nil {
+		return p
 	}
+	f.Labels = map[string]string{labelPrincipal: label(a.principal)}
+	ctx, cancel := context.WithTimeout(ctx, h.site.StoreTimeout)
+	defer cancel()
+	found, err := h.k.List(ctx, f, page)
+	switch {
+	case errors.Is(err, kernel.ErrInvalid):
+		return problem(http.StatusBadRequest, "bad_cursor", "the cursor is none of ours")
+	case err != nil:
+		h.site.Logger.Error("list not read", "err", err)
+		return problem(http.StatusServiceUnavailable, "unavailable", "the list could not be read; try again")
+	}
+	list := List{Items: []Document{}}
+	for i := range found.Items {
+		list.Items = append(list.Items, h.site.document(&found.Items[i]))
+	}
+	a.w.Header().Set("Cache-Control", "no-store")
+	if found.Cursor != "" {
+		q.Set("cursor", found.Cursor)
+		list.Next = h.site.Path + "?" + q.Encode()
+		a.w.Header().Set("Link", "<"+list.Next+`>; rel="next"`)
+	}
+	writeJSON(a.w, http.StatusOK, list)
+	return nil
 }
 
 // filter reads what of the list is wanted.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,41 +53,43 @@ func (h *StatusHandler) route(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	name, verb := h.split(r.URL)
 	if name == "" {
-		return only(w, r, h.list(principal), http.MethodGet, http.MethodHead)
+		verb = "list"
+	}
+	methods, known := routes[verb]
+	if !known {
+		return problem(http.StatusNotFound, "not_found", "there is nothing here")
+	}
+	if !slices.Contains(methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		return problem(http.StatusMethodNotAllowed, "bad_method", "the method %.20q is not for this", r.Method)
 	}
 	id, err := kernel.ParseID(name)
 	if err != nil {
 		return unknown()
 	}
 	a := asked{w: w, r: r, id: id, principal: principal}
-	serve := func(fn func(context.Context, asked) *Problem) func(http.ResponseWriter, *http.Request) *Problem {
-		return func(http.ResponseWriter, *http.Request) *Problem { return fn(r.Context(), a) }
+	switch {
+	case verb == "list":
+		return h.list(r.Context(), a)
+	case verb == "result":
+		return h.result(r.Context(), a)
+	case verb == "events":
+		return h.events(r.Context(), a)
+	case verb == "cancel":
+		return h.cancel(r.Context(), a)
+	case r.Method == http.MethodDelete:
+		return h.remove(r.Context(), a)
 	}
-	switch verb {
-	case "":
-		if r.Method == http.MethodDelete {
-			return h.remove(r.Context(), a)
-		}
-		return only(w, r, serve(h.status), http.MethodGet, http.MethodHead, http.MethodDelete)
-	case "result":
-		return only(w, r, serve(h.result), http.MethodGet, http.MethodHead)
-	case "events":
-		return only(w, r, serve(h.events), http.MethodGet)
-	case "cancel":
-		return only(w, r, serve(h.cancel), http.MethodPost)
-	}
-	return problem(http.StatusNotFound, "not_found", "there is nothing here")
+	return h.status(r.Context(), a)
 }
 
-// only lets some methods through.
-func only(w http.ResponseWriter, r *http.Request, fn func(http.ResponseWriter, *http.Request) *Problem, methods ...string) *Problem {
-	for _, m := range methods {
-		if r.Method == m {
-			return fn(w, r)
-		}
-	}
-	w.Header().Set("Allow", strings.Join(methods, ", "))
-	return problem(http.StatusMethodNotAllowed, "bad_method", "the method %.20q is not for this", r.Method)
+// routes are what can be wanted of a task, and by which methods.
+var routes = map[string][]string{
+	"":       {http.MethodGet, http.MethodHead, http.MethodDelete},
+	"list":   {http.MethodGet, http.MethodHead},
+	"result": {http.MethodGet, http.MethodHead},
+	"events": {http.MethodGet},
+	"cancel": {http.MethodPost},
 }
 
 // split takes a path apart: the id, and what is wanted of it. It works below Site.Path, and where a router has cut that off.
