@@ -53,7 +53,7 @@ func (h *StatusHandler) route(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	name, verb := h.split(r.URL)
 	if name == "" {
-		verb = "list"
+		verb = listing
 	}
 	methods, known := routes[verb]
 	if !known {
@@ -69,7 +69,7 @@ func (h *StatusHandler) route(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	a := asked{w: w, r: r, id: id, principal: principal}
 	switch {
-	case verb == "list":
+	case verb == listing:
 		return h.list(r.Context(), a)
 	case verb == "result":
 		return h.result(r.Context(), a)
@@ -83,10 +83,13 @@ func (h *StatusHandler) route(w http.ResponseWriter, r *http.Request) *Problem {
 	return h.status(r.Context(), a)
 }
 
+// listing is what is wanted where no task is named. No path has it as its verb.
+const listing = "/"
+
 // routes are what can be wanted of a task, and by which methods.
 var routes = map[string][]string{
 	"":       {http.MethodGet, http.MethodHead, http.MethodDelete},
-	"list":   {http.MethodGet, http.MethodHead},
+	listing:  {http.MethodGet, http.MethodHead},
 	"result": {http.MethodGet, http.MethodHead},
 	"events": {http.MethodGet},
 	"cancel": {http.MethodPost},

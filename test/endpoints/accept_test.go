@@ -35,7 +35,7 @@ var Orders = endpoint.Define("orders", func(_ context.Context, in endpoint.Reque
 
 // AE-009, AE-012, AE-028: accepted is stored; the result is JSON inside the status.
 func TestAcceptedMeansStoredAndTellsWhereToLook(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		a := p.accepted("/orders", `{"item":"tea","count":21}`)
 		location := a.Header.Get("Location")
@@ -69,7 +69,7 @@ func TestHeadersRouteAndQueryReachTheFunction(t *testing.T) {
 			"cookie": in.Header.Get("Cookie"), "other": in.Header.Get("X-Other"),
 		}, nil
 	})
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.work(show.Serve, kernel.Config{})
 		p.mux.Handle("PUT /shops/{shop}/items/{rest...}", show.Handler(p.k, endpoint.Config{Site: p.site, Headers: []string{"x-many"}}))
 		header := []string{"X-Many", "one", "X-Many", "two", "User-Agent", "me", "Authorization", "Bearer s3cret", "Cookie", "id=s3cret", "X-Other", "no"}
@@ -96,7 +96,7 @@ func TestHeadersRouteAndQueryReachTheFunction(t *testing.T) {
 
 // AE-005, AE-104: each refusal has its status, and leaves nothing behind.
 func TestABodyThatCannotBeTakenIsRefusedByItsStatus(t *testing.T) {
-	everywhere(t, setup{kernel: kernel.Config{MaxPayload: 2000}}, func(p *place) {
+	everywhere(t, setup{kernel: kernel.Config{MaxPayload: 2000}}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site, MaxBody: 1000}))
 		p.mux.Handle("POST /large", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		long := `{"item":"` + strings.Repeat("x", 1000) + `"}`
@@ -148,7 +148,7 @@ func TestWhatValidationRefusesIsNotStored(t *testing.T) {
 			}
 			return nil
 		})
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /strict", strict.Handler(p.k, endpoint.Config{Site: p.site}))
 		if a := p.want(p.send("POST", "/strict", `{}`), 422, "an error"); a.fail.Detail != "the item is missing" || a.fail.Code != "invalid" {
 			t.Errorf("the answer is %s, want the text of the error", a.body)
@@ -184,7 +184,7 @@ func TestEveryKindOfBodyReachesTheFunction(t *testing.T) {
 	raw := endpoint.Define("raw", func(_ context.Context, in endpoint.Request[[]byte]) (string, error) {
 		return fmt.Sprintf("%s %q", in.Type, in.Body), nil
 	})
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.work(func(k *kernel.Kernel) { forms.Serve(k); raw.Serve(k) }, kernel.Config{})
 		p.mux.Handle("POST /forms", forms.Handler(p.k, endpoint.Config{Site: p.site}))
 		p.mux.Handle("POST /raw", raw.Handler(p.k, endpoint.Config{Site: p.site}))
@@ -209,7 +209,7 @@ func TestEveryKindOfBodyReachesTheFunction(t *testing.T) {
 
 // AE-001: every setting has its default, which shows in the task.
 func TestTheDefaultsOfAnEndpoint(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{}))
 		p.accepted("/orders", `{}`)
 		task := p.tasks()[0]

@@ -17,7 +17,7 @@ import (
 )
 
 func TestTheClientStartsWaitsAndCancels(t *testing.T) {
-	everywhere(t, setup{site: endpoint.Site{Principal: byHeader}}, func(p *place) {
+	everywhere(t, setup{site: endpoint.Site{Principal: byHeader}}, func(t *testing.T, p *place) {
 		g := newGate()
 		tries := endpoint.Define("tries", func(context.Context, endpoint.Request[Order]) (endpoint.None, error) {
 			return endpoint.None{}, &endpoint.Problem{Status: 409, Code: "taken"}
@@ -89,7 +89,7 @@ func TestTheClientStartsWaitsAndCancels(t *testing.T) {
 
 // A client whose server is busy, breaks connections or loses answers starts one task and finds out how it ended.
 func TestTheClientOutlastsATroubledServer(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		p.work(Orders.Serve, kernel.Config{})
 		target, err := url.Parse(p.url)

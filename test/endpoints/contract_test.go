@@ -225,7 +225,7 @@ func TestTheValidatorFindsWhatIsWrong(t *testing.T) {
 
 // The served document is true: real answers on all routes are as it says.
 func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
-	everywhere(t, setup{site: endpoint.Site{Path: "/jobs", Principal: byHeader}}, func(p *place) {
+	everywhere(t, setup{site: endpoint.Site{Path: "/jobs", Principal: byHeader}}, func(t *testing.T, p *place) {
 		g := newGate()
 		trees := endpoint.Define("trees", func(ctx context.Context, in endpoint.Request[Tree]) (Tree, error) {
 			endpoint.From(ctx).Progress(1, 1, "grown")

@@ -28,7 +28,7 @@ func TestTheSameKeyIsTheSameTask(t *testing.T) {
 	fails := endpoint.Define("fails", func(context.Context, endpoint.Request[Order]) (endpoint.None, error) {
 		return endpoint.None{}, &endpoint.Problem{Status: 400, Detail: "no"}
 	})
-	everywhere(t, setup{site: endpoint.Site{Principal: byHeader}}, func(p *place) {
+	everywhere(t, setup{site: endpoint.Site{Principal: byHeader}}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		p.mux.Handle("POST /fails", fails.Handler(p.k, endpoint.Config{Site: p.site}))
 		p.mux.Handle("POST /again/{part}", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
@@ -75,7 +75,7 @@ func TestTheSameKeyIsTheSameTask(t *testing.T) {
 
 // AE-003: the seed's header is a key too; one that is no UUID is ignored.
 func TestTheRequestIDIsAKeyToo(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		const id, body = "0197f1c2-7d1e-7b0a-9c55-3f0e8f6a1b2c", `{}`
 		first := p.accepted("/orders", body, "X-Async-Request-Id", id)
@@ -89,7 +89,7 @@ func TestTheRequestIDIsAKeyToo(t *testing.T) {
 }
 
 func TestAKeyThatCannotBeOneIsRefused(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site, RequireKey: true}))
 		for name, key := range map[string]string{
 			"empty": `""`, "open": `"abc`, "bad escape": `"a\b"`, "rest": `"a" b`, "long": strings.Repeat("k", 256), "not ASCII": "é",
@@ -110,7 +110,7 @@ func TestAKeyThatCannotBeOneIsRefused(t *testing.T) {
 
 // AE-021 from outside: 50 clients race with one key, to working processes, and make one task; also if it fails at once.
 func TestRacingClientsWithOneKeyMakeOneTask(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		var runs atomic.Int64
 		race := endpoint.Define("race", func(_ context.Context, in endpoint.Request[Order]) (int64, error) {
 			n := runs.Add(1)
@@ -154,7 +154,7 @@ func TestRacingClientsWithOneKeyMakeOneTask(t *testing.T) {
 
 // AE-103: a queue that is full refuses what is new, and still knows what it has accepted.
 func TestAFullQueueRefusesWithWhenToComeAgain(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site, MaxWaiting: 3}))
 		p.mux.Handle("POST /soft", Orders.Handler(p.k, endpoint.Config{Site: p.site, MaxWaiting: 3, FullStatus: 429}))
 		first := p.accepted("/orders", `{"count":1}`, "Idempotency-Key", "k")
@@ -179,9 +179,29 @@ func TestAFullQueueRefusesWithWhenToComeAgain(t *testing.T) {
 	})
 }
 
+// A queue that drains as fast as it fills is not full, however many are accepted between two counts.
+func TestAQueueThatDrainsIsNotFull(t *testing.T) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
+		p.work(Orders.Serve, kernel.Config{})
+		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site, MaxWaiting: 20}))
+		var working sync.WaitGroup
+		for range 10 {
+			working.Go(func() {
+				for range 50 {
+					if a, err := p.try(t.Context(), "POST", "/orders", `{}`, "Prefer", "wait=20"); err != nil || a.StatusCode != 200 {
+						t.Errorf("%v %s, want the result: at most 10 wait", err, a.body)
+						return
+					}
+				}
+			})
+		}
+		working.Wait()
+	})
+}
+
 // A client that prefers to wait gets the result itself if it is there in time.
 func TestWhoPrefersToWaitGetsTheResultItself(t *testing.T) {
-	everywhere(t, setup{site: endpoint.Site{MaxWait: 20 * time.Second}}, func(p *place) {
+	everywhere(t, setup{site: endpoint.Site{MaxWait: 20 * time.Second}}, func(t *testing.T, p *place) {
 		release := make(chan struct{})
 		slow := endpoint.Define("slow", func(ctx context.Context, in endpoint.Request[Order]) (Order, error) {
 			if in.Body.Item == "bad" {

@@ -38,12 +38,12 @@ type setup struct {
 }
 
 // everywhere runs a test on every engine.
-func everywhere(t *testing.T, s setup, fn func(p *place)) {
+func everywhere(t *testing.T, s setup, fn func(t *testing.T, p *place)) {
 	t.Parallel()
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			fn(newPlace(t, s, e.open(t, s.timing)))
+			fn(t, newPlace(t, s, e.open(t, s.timing)))
 		})
 	}
 }

@@ -45,7 +45,7 @@ func (p *place) die() store.Fence {
 // AE-057, AE-058, AE-060, AE-102, AE-106: a worker dies in the middle; many look for the dead; another finishes; the API tells it;
 // what the dead one says later is refused.
 func TestATaskWhoseWorkerDiedIsFinishedByAnother(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		location := p.accepted("/orders", `{"item":"tea","count":21}`).Header.Get("Location")
 		fence := p.die()
@@ -88,7 +88,7 @@ func TestATaskWhoseWorkerDiedIsFinishedByAnother(t *testing.T) {
 
 // AE-053, AE-054, AE-055: with CrashSpendsAttempt a crash is a failed attempt with its wait, up to the endpoint's own maximum.
 func TestACrashCanSpendAnAttempt(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		recovery := endpoint.Recovery{MaximumRetries: 1, RetryDelayBase: 300 * time.Millisecond, CheckInterval: 100 * time.Millisecond}
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, recovery.Endpoint(endpoint.Config{Site: p.site})))
 		location := p.accepted("/orders", `{}`).Header.Get("Location")
@@ -112,7 +112,7 @@ func TestACrashCanSpendAnAttempt(t *testing.T) {
 
 // AE-014, AE-015, AE-017, AE-026, AE-029: a failing function is tried again after 2^n × base, and in the end fails with its error.
 func TestAFailedAttemptIsTriedAgainAfterItsWait(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		begun := make(chan time.Time, 10)
 		tries := endpoint.Define("tries", func(ctx context.Context, in endpoint.Request[Order]) (endpoint.None, error) {
 			begun <- time.Now()
@@ -137,7 +137,7 @@ func TestAFailedAttemptIsTriedAgainAfterItsWait(t *testing.T) {
 
 // AE-107, AE-029: permanent errors and 4xx problems are not tried again; a panic shows nothing of itself.
 func TestWhatCannotBeMendedIsNotTriedAgain(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		var runs atomic.Int64
 		tries := endpoint.Define("tries", func(_ context.Context, in endpoint.Request[Order]) (endpoint.None, error) {
 			runs.Add(1)
@@ -188,7 +188,7 @@ func TestWhatCannotBeMendedIsNotTriedAgain(t *testing.T) {
 
 // AE-052, FT-14: the job timeout is that of an attempt: it ends a run that hangs, and takes the task from one that is stuck.
 func TestARunThatTakesTooLongIsEnded(t *testing.T) {
-	everywhere(t, setup{timing: store.Timing{StuckGrace: 200 * time.Millisecond}}, func(p *place) {
+	everywhere(t, setup{timing: store.Timing{StuckGrace: 200 * time.Millisecond}}, func(t *testing.T, p *place) {
 		release := make(chan struct{})
 		tries := endpoint.Define("tries", func(ctx context.Context, in endpoint.Request[Order]) (string, error) {
 			if endpoint.From(ctx).Attempt() > 1 {
@@ -216,7 +216,7 @@ func TestARunThatTakesTooLongIsEnded(t *testing.T) {
 
 // AE-050: recovery that is switched off leaves the task where it is; AE-056, AE-100: what runs in time, or long and alive, is left alone.
 func TestWhatLivesIsLeftAlone(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		g := newGate()
 		p.mux.Handle("POST /gate", g.Handler(p.k, endpoint.Config{Site: p.site}))
 		p.work(g.Serve, endpoint.Recovery{Disabled: true}.Kernel(kernel.Config{Beat: 200 * time.Millisecond, DeadAfter: 2 * time.Second}))
@@ -243,7 +243,7 @@ func TestWhatLivesIsLeftAlone(t *testing.T) {
 
 // AE-050, AE-051: switched off, nothing is put back; a store that does not outlive its process says so.
 func TestRecoveryCanBeSwitchedOff(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		location := p.accepted("/orders", `{}`).Header.Get("Location")
 		p.die()
@@ -264,7 +264,7 @@ func TestRecoveryCanBeSwitchedOff(t *testing.T) {
 
 // AE-102, FT-17: a worker that stops gives back what it cannot finish, and another finishes it, at the same attempt.
 func TestShutdownGivesEverythingBack(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		g := newGate()
 		p.mux.Handle("POST /gate", g.Handler(p.k, endpoint.Config{Site: p.site}))
 		stop := p.work(g.Serve, kernel.Config{ShutdownTimeout: -1})

@@ -51,7 +51,7 @@ func (g *gate) arrive(p *place) {
 }
 
 func TestAStatusThatHasNotChangedIs304(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		location := p.accepted("/orders", `{}`).Header.Get("Location")
 		a := p.want(p.send("GET", location, ""), 200, "GET")
@@ -77,7 +77,7 @@ func TestAStatusThatHasNotChangedIs304(t *testing.T) {
 }
 
 func TestALongPollIsWokenByTheChange(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		g := newGate()
 		p.mux.Handle("POST /gate", g.Handler(p.k, endpoint.Config{Site: p.site}))
 		location := p.accepted("/gate", `{}`).Header.Get("Location")
@@ -132,7 +132,7 @@ func TestAResultComesWithItsOwnTypeAndStatus(t *testing.T) {
 	null := endpoint.Define("null", func(context.Context, endpoint.Request[Order]) (*Order, error) { return nil, nil })
 	none := endpoint.Define("none", func(context.Context, endpoint.Request[Order]) (endpoint.None, error) { return endpoint.None{}, nil })
 	bytes := endpoint.Define("bytes", func(context.Context, endpoint.Request[Order]) ([]byte, error) { return []byte{0, '\n', 255}, nil })
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		for name, h := range map[string]http.Handler{
 			"made": made.Handler(p.k, endpoint.Config{Site: p.site}), "null": null.Handler(p.k, endpoint.Config{Site: p.site}),
 			"none": none.Handler(p.k, endpoint.Config{Site: p.site}), "bytes": bytes.Handler(p.k, endpoint.Config{Site: p.site}),
@@ -175,7 +175,7 @@ func TestWhoAsksIsRedirectedToTheResult(t *testing.T) {
 	made := endpoint.Define("made", func(context.Context, endpoint.Request[Order]) (endpoint.Response, error) {
 		return endpoint.Response{Location: "/things/1", Body: []byte("x")}, nil
 	})
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /gate", g.Handler(p.k, endpoint.Config{Site: p.site}))
 		p.mux.Handle("POST /made", made.Handler(p.k, endpoint.Config{Site: p.site}))
 		location := p.accepted("/gate", `{}`).Header.Get("Location")
@@ -200,7 +200,7 @@ func TestWhoAsksIsRedirectedToTheResult(t *testing.T) {
 
 // AE-108: cancel from each state.
 func TestCancelFromEachState(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		g := newGate()
 		fails := endpoint.Define("fails", func(context.Context, endpoint.Request[Order]) (endpoint.None, error) {
 			return endpoint.None{}, fmt.Errorf("not yet")
@@ -247,7 +247,7 @@ func TestCancelFromEachState(t *testing.T) {
 // AE-104, AE-109: unknown is 404, gone is 410.
 func TestUnknownIs404AndGoneIs410(t *testing.T) {
 	timing := store.Timing{Horizon: time.Millisecond}
-	everywhere(t, setup{timing: timing, site: endpoint.Site{Principal: byHeader}}, func(p *place) {
+	everywhere(t, setup{timing: timing, site: endpoint.Site{Principal: byHeader}}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site, Retention: 10 * time.Millisecond}))
 		location := p.accepted("/orders", `{}`, "X-Who", "ann").Header.Get("Location")
 		p.work(Orders.Serve, kernel.Config{PruneEvery: 20 * time.Millisecond})
@@ -272,7 +272,7 @@ func TestUnknownIs404AndGoneIs410(t *testing.T) {
 
 // Other principals' tasks are not found, on every route.
 func TestAnotherPrincipalsTasksAreNotFound(t *testing.T) {
-	everywhere(t, setup{site: endpoint.Site{Principal: byHeader}}, func(p *place) {
+	everywhere(t, setup{site: endpoint.Site{Principal: byHeader}}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		location := p.accepted("/orders", `{}`, "X-Who", "ann").Header.Get("Location")
 		odd := strings.Repeat("x", 2000)
@@ -305,7 +305,7 @@ func TestAnotherPrincipalsTasksAreNotFound(t *testing.T) {
 }
 
 func TestTheListIsFilteredAndPaged(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		g := newGate()
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		p.mux.Handle("POST /gate", g.Handler(p.k, endpoint.Config{Site: p.site}))
@@ -366,7 +366,7 @@ func TestAnswersCanBeReplacedAndFailuresAreLogged(t *testing.T) {
 			fmt.Fprint(w, "no: ", p.Code)
 		},
 	}
-	everywhere(t, setup{site: site}, func(p *place) {
+	everywhere(t, setup{site: site}, func(t *testing.T, p *place) {
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, endpoint.Config{Site: p.site}))
 		p.mux.Handle("/jobs/", http.StripPrefix("/jobs", endpoint.Status(p.k, p.site))) // as routers do that cut prefixes off
 		a := p.want(p.send("POST", "/orders", `{}`), 299, "submit")
@@ -395,7 +395,7 @@ func TestAnswersCanBeReplacedAndFailuresAreLogged(t *testing.T) {
 
 // A handler may stand behind any router: what it needs it takes from the request.
 func TestAnyRouterWillDo(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		accept := Orders.Handler(p.k, endpoint.Config{Site: p.site, Params: []string{"shop"}})
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.SetPathValue("shop", "7")

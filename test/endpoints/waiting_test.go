@@ -172,7 +172,7 @@ func (p *place) next(events <-chan event) event {
 }
 
 func TestEventsTellEachChangeAndEndWithTheTask(t *testing.T) {
-	everywhere(t, setup{site: endpoint.Site{Heartbeat: 200 * time.Millisecond}}, func(p *place) {
+	everywhere(t, setup{site: endpoint.Site{Heartbeat: 200 * time.Millisecond}}, func(t *testing.T, p *place) {
 		g := newGate()
 		p.mux.Handle("POST /gate", g.Handler(p.k, endpoint.Config{Site: p.site}))
 		location := p.accepted("/gate", `{}`).Header.Get("Location")
@@ -232,7 +232,7 @@ func TestEventsTellEachChangeAndEndWithTheTask(t *testing.T) {
 
 // The status of a task that is watched from beginning to end only moves forward.
 func TestAStatusOnlyMovesForward(t *testing.T) {
-	everywhere(t, setup{}, func(p *place) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
 		tries := endpoint.Define("tries", func(ctx context.Context, _ endpoint.Request[Order]) (string, error) {
 			if endpoint.From(ctx).Attempt() < 3 {
 				return "", fmt.Errorf("not yet")
