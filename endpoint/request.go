@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/outlast-go/outlast/kernel"
@@ -56,13 +58,14 @@ type stored struct {
 
 // fingerprint tells two requests apart. Headers have no part in it: clients send others when they repeat.
 func (s *stored) fingerprint() string {
-	bare := *s
-	bare.Header = nil
-	data, err := json.Marshal(&bare)
-	if err != nil {
-		return "" // it was encoded before, with its headers
+	parts := [][]byte{[]byte(s.Method), []byte(s.Path), []byte(s.Query.Encode()), []byte(s.Type), s.JSON, s.Raw, []byte(s.Form.Encode())}
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		parts = append(parts, []byte(name), []byte(s.Params[name]))
 	}
-	return digest(data)
+	for _, f := range s.Files {
+		parts = append(parts, []byte(f.Field), []byte(f.Name), []byte(f.Type), f.Data)
+	}
+	return digest(parts...)
 }
 
 // request makes what the function is given.

@@ -13,18 +13,18 @@ import (
 // is as one process has it. Timing is the store's.
 var engines = []struct {
 	name string
-	open func(t *testing.T, timing store.Timing) func() store.Store
+	open func(t testing.TB, timing store.Timing) func() store.Store
 }{
 	{"memory", openMemory},
 	{"sqlite", openSQLite},
 }
 
-func openMemory(_ *testing.T, timing store.Timing) func() store.Store {
+func openMemory(_ testing.TB, timing store.Timing) func() store.Store {
 	st := memory.New(memory.Config{Timing: timing})
 	return func() store.Store { return st.Process() }
 }
 
-func openSQLite(t *testing.T, timing store.Timing) func() store.Store {
+func openSQLite(t testing.TB, timing store.Timing) func() store.Store {
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	return func() store.Store {
 		st, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, Timing: timing})
