@@ -44,7 +44,11 @@ func (h *StatusHandler) list(ctx context.Context, a asked) *Problem {
 	}
 	list := List{Items: []Document{}}
 	for i := range found.Items {
-		list.Items = append(list.Items, h.site.document(&found.Items[i]))
+		d := h.site.document(&found.Items[i])
+		if d.Status == Failed {
+			d.Error.brief = true // a problem of the function's own is in its result, which is not read here
+		}
+		list.Items = append(list.Items, d)
 	}
 	a.w.Header().Set("Cache-Control", "no-store")
 	if found.Cursor != "" {

@@ -93,7 +93,7 @@ func problemSchema() object {
 	return object{
 		"type":       "object",
 		"properties": object{"type": text, "title": text, "status": object{"type": "integer"}, "detail": text, "instance": text, "code": text},
-		"required":   []any{"type", "title", "status"},
+		"required":   []any{"type", "title"},
 
 		"additionalProperties": object{}, // Problem.More
 	}

@@ -20,6 +20,8 @@ type Problem struct {
 	Instance string
 	Code     string         // a word for machines
 	More     map[string]any // further members
+
+	brief bool // the status is not known here
 }
 
 // Error says what is wrong.
@@ -58,7 +60,9 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 			all[name] = value
 		}
 	}
-	all["status"] = f.Status
+	if !f.brief {
+		all["status"] = f.Status
+	}
 	return json.Marshal(all)
 }
 
