@@ -106,7 +106,7 @@ func serve(ctx context.Context, l net.Listener, logger *slog.Logger) error {
 	defer k.Close()
 	Reports.Serve(k)
 	// Requests that wait for a task end with this context, so that a shutdown does not wait for them.
-	waiting, end := context.WithCancel(context.Background())
+	waiting, end := context.WithCancel(context.WithoutCancel(ctx))
 	srv := &http.Server{
 		Handler: routes(k, endpoint.Site{Logger: logger}), ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return waiting },

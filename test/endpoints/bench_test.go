@@ -63,7 +63,7 @@ func BenchmarkAccept(b *testing.B) {
 			d, n := median(direct), median(handled)
 			b.ReportMetric(float64(d.Microseconds()), "submit-µs")
 			b.ReportMetric(float64(n.Microseconds()), "handler-µs")
-			b.ReportMetric(float64((n - d).Nanoseconds())/1000, "added-µs")
+			b.ReportMetric(float64((n-d).Nanoseconds())/1000, "added-µs")
 		})
 	}
 }

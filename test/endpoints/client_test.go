@@ -19,18 +19,10 @@ import (
 func TestTheClientStartsWaitsAndCancels(t *testing.T) {
 	everywhere(t, setup{site: endpoint.Site{Principal: byHeader}}, func(t *testing.T, p *place) {
 		g := newGate()
-		tries := endpoint.Define("tries", func(context.Context, endpoint.Request[Order]) (endpoint.None, error) {
-			return endpoint.None{}, &endpoint.Problem{Status: 409, Code: "taken"}
-		})
-		raw := endpoint.Define("raw", func(_ context.Context, in endpoint.Request[[]byte]) (endpoint.Response, error) {
-			return endpoint.Response{Type: "text/x", Body: append(in.Body, '!')}, nil
-		})
 		cfg := endpoint.Config{Site: p.site}
 		p.mux.Handle("POST /orders", Orders.Handler(p.k, cfg))
 		p.mux.Handle("POST /gate", g.Handler(p.k, cfg))
-		p.mux.Handle("POST /tries", tries.Handler(p.k, cfg))
-		p.mux.Handle("PUT /raw", raw.Handler(p.k, cfg))
-		p.work(func(k *kernel.Kernel) { Orders.Serve(k); g.Serve(k); tries.Serve(k); raw.Serve(k) }, kernel.Config{})
+		p.work(func(k *kernel.Kernel) { Orders.Serve(k); g.Serve(k) }, kernel.Config{})
 		who := http.Header{"X-Who": {"ann"}}
 
 		orders := &endpoint.Client[Order, Receipt]{URL: p.url + "/orders", Header: who}
@@ -51,24 +43,6 @@ func TestTheClientStartsWaitsAndCancels(t *testing.T) {
 			t.Errorf("Start with a used key = %v, want the problem", err)
 		}
 
-		failing := &endpoint.Client[Order, endpoint.None]{URL: p.url + "/tries", Header: who}
-		bad, err := failing.Start(t.Context(), Order{}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := bad.Wait(t.Context()); !errors.As(err, &refused) || refused.Status != 409 || refused.Code != "taken" {
-			t.Errorf("Wait = %v, want the problem of the function", err)
-		}
-
-		binary := &endpoint.Client[[]byte, []byte]{URL: p.url + "/raw", Method: "PUT", Header: who}
-		file, err := binary.Start(t.Context(), []byte("hey"), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if body, err := file.Wait(t.Context()); err != nil || string(body) != "hey!" {
-			t.Errorf("Wait = %q, %v; want the bytes", body, err)
-		}
-
 		gated := &endpoint.Client[Order, Order]{URL: p.url + "/gate", Header: who}
 		run, err := gated.Start(t.Context(), Order{}, "")
 		if err != nil {
@@ -83,6 +57,38 @@ func TestTheClientStartsWaitsAndCancels(t *testing.T) {
 		}
 		if _, err := run.Wait(t.Context()); !errors.Is(err, endpoint.ErrCanceled) {
 			t.Errorf("Wait = %v, want ErrCanceled", err)
+		}
+	})
+}
+
+func TestTheClientTellsFailuresAndTakesBytes(t *testing.T) {
+	everywhere(t, setup{}, func(t *testing.T, p *place) {
+		tries := endpoint.Define("tries", func(context.Context, endpoint.Request[Order]) (endpoint.None, error) {
+			return endpoint.None{}, &endpoint.Problem{Status: 409, Code: "taken"}
+		})
+		raw := endpoint.Define("raw", func(_ context.Context, in endpoint.Request[[]byte]) (endpoint.Response, error) {
+			return endpoint.Response{Type: "text/x", Body: append(in.Body, '!')}, nil
+		})
+		p.mux.Handle("POST /tries", tries.Handler(p.k, endpoint.Config{Site: p.site}))
+		p.mux.Handle("PUT /raw", raw.Handler(p.k, endpoint.Config{Site: p.site}))
+		p.work(func(k *kernel.Kernel) { tries.Serve(k); raw.Serve(k) }, kernel.Config{})
+		var refused *endpoint.Problem
+		failing := &endpoint.Client[Order, endpoint.None]{URL: p.url + "/tries"}
+		bad, err := failing.Start(t.Context(), Order{}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bad.Wait(t.Context()); !errors.As(err, &refused) || refused.Status != 409 || refused.Code != "taken" {
+			t.Errorf("Wait = %v, want the problem of the function", err)
+		}
+
+		binary := &endpoint.Client[[]byte, []byte]{URL: p.url + "/raw", Method: "PUT"}
+		file, err := binary.Start(t.Context(), []byte("hey"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := file.Wait(t.Context()); err != nil || string(body) != "hey!" {
+			t.Errorf("Wait = %q, %v; want the bytes", body, err)
 		}
 	})
 }

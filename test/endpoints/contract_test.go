@@ -36,6 +36,16 @@ type contract struct {
 	doc map[string]any
 }
 
+// contract reads the document that is served at a path.
+func (p *place) contract(path string) *contract {
+	p.Helper()
+	c := &contract{place: p}
+	if err := json.Unmarshal([]byte(p.want(p.send("GET", path, ""), 200, "the document").body), &c.doc); err != nil {
+		p.Fatal(err)
+	}
+	return c
+}
+
 // check validates a real answer against what the document says of its path, method and status.
 func (c *contract) check(template string, a *answer) {
 	c.Helper()
@@ -243,10 +253,7 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 		p.mux.Handle("/jobs", status)
 		api.Mount(p.mux, "/jobs/", status)
 		p.mux.Handle("GET /openapi.json", api)
-		c := &contract{place: p}
-		if err := json.Unmarshal([]byte(p.want(p.send("GET", "/openapi.json", ""), 200, "the document").body), &c.doc); err != nil {
-			t.Fatal(err)
-		}
+		c := p.contract("/openapi.json")
 		if c.doc["openapi"] != "3.1.0" || at(c.doc, "info", "title") != "Trees" || at(c.doc, "paths", "/trees/{kind}", "post", "requestBody") == nil {
 			t.Errorf("the document is %v", c.doc)
 		}
