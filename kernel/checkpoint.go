@@ -17,7 +17,7 @@ func (r *Run) Save(ctx context.Context, entries map[string][]byte, consume ...ID
 		if err := store.CheckKey("entry", name); err != nil {
 			return err
 		}
-		if err := r.k.fits("entry "+name, r.task.Kind, len(value)); err != nil {
+		if err := r.k.fits("entry "+name, r.task.Kind, value); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (r *Run) Messages(ctx context.Context) ([]Message, error) {
 		return list, nil
 	}
 	for i, m := range list {
-		if list[i].Body, err = r.k.unseal(r.task.ID, "message", m.Body); err != nil {
+		if list[i].Body, err = r.k.unseal(r.task.ID, "message/"+m.ID.String(), m.Body); err != nil {
 			return nil, fmt.Errorf("read the inbox: %w", err)
 		}
 	}
@@ -125,14 +125,16 @@ func (r *Run) Progress(done, total int64, note string) {
 func (k *Kernel) saveProgress(ctx context.Context) {
 	k.mu.Lock()
 	var saves []store.SaveRequest
+	var tasks []*Task
 	for _, r := range k.sortedRuns() {
 		if r.progress != nil && !r.settling {
-			saves = append(saves, store.SaveRequest{Fence: r.fence, Progress: r.progress})
+			saves, tasks = append(saves, store.SaveRequest{Fence: r.fence, Progress: r.progress}), append(tasks, &r.task)
 			r.progress = nil
 		}
 	}
 	k.mu.Unlock()
-	for _, s := range saves {
+	for i, s := range saves {
+		s.Progress = k.sealNote(tasks[i], s.Progress)
 		err := k.call(ctx, k.cfg.Beat, func(ctx context.Context) error {
 			_, err := k.store.Save(ctx, s)
 			return err

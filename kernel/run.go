@@ -20,6 +20,7 @@ type Run struct {
 	worker  *worker
 	suspect bool
 	order   int64
+	shut    bool      // the task could not be opened, or its outcome not sealed
 	claimed time.Time // when the claim was sent: the attempt's time runs from there, as it does in the store
 	started time.Time
 
@@ -70,8 +71,8 @@ func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
 			out, err = Outcome{}, &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	if r.opened, err = r.k.openTask(r.task); err != nil {
-		return Outcome{}, Permanent(err)
+	if r.opened, err = r.k.openTask(ctx, r.task); err != nil {
+		return r.unopened(err)
 	}
 	return r.k.handlers[r.task.Kind](ctx, r)
 }
