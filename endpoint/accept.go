@@ -20,7 +20,7 @@ func (e *Endpoint[T, R]) Handler(k *kernel.Kernel, cfg Config) *Acceptor {
 		panic(fmt.Sprintf("endpoint %s: Config: %v", e.name, err))
 	}
 	limit := cfg.MaxBody
-	if most := int64(k.MaxPayload()); most >= 0 && (limit == 0 || limit > most) {
+	if most := int64(k.MaxPayload()); most >= 0 && (limit == 0 || limit > most && k.BlobThreshold() < 0) {
 		limit = most
 	}
 	return &Acceptor{
@@ -77,35 +77,50 @@ func (a *Acceptor) accept(w *written, r *http.Request) *Problem {
 	if key == "" && a.gauge.full(r.Context()) {
 		return a.fullHouse(w) // before the body is read
 	}
-	s, p := a.read(w, r)
+	b := &keeper{k: a.k, id: newID(a.k, principal)}
+	doc, p := a.take(w, r, &ask{principal: principal, key: key, keeper: b})
+	if doubt := p != nil && p.Code == codeInDoubt; !doubt && doc.ID != b.id.String() {
+		b.drop(r.Context()) // it was not stored, or another task stands
+	}
 	if p != nil || w.wrote {
-		return p
-	}
-	data, p := args(a.k, s)
-	if p != nil {
-		return p
-	}
-	spec := a.cfg.spec(a.kind)
-	spec.ID, spec.Args = newID(a.k, principal), data
-	spec.Labels = map[string]string{labelPrincipal: label(principal)}
-	spec.Correlation, spec.Trace = short(r.Header.Get("X-Request-Id")), short(r.Header.Get("Traceparent"))
-	if key != "" {
-		spec.Unique, spec.Fingerprint = unique(principal, key), s.fingerprint()
-	}
-	doc, p := a.submit(w, r, spec)
-	if p != nil {
 		return p
 	}
 	return a.answer(w, r, doc)
 }
 
+// ask is one request on its way.
+type ask struct {
+	principal, key string
+	keeper         *keeper
+}
+
+// take reads a request, lets it be checked, and stores it.
+func (a *Acceptor) take(w *written, r *http.Request, q *ask) (Document, *Problem) {
+	s, p := a.read(w, r, q.keeper)
+	if p != nil || w.wrote {
+		return Document{}, p
+	}
+	data, p := args(a.k, s)
+	if p != nil {
+		return Document{}, p
+	}
+	spec := a.cfg.spec(a.kind)
+	spec.ID, spec.Args = q.keeper.id, data
+	spec.Labels = map[string]string{labelPrincipal: label(q.principal)}
+	spec.Correlation, spec.Trace = short(r.Header.Get("X-Request-Id")), short(r.Header.Get("Traceparent"))
+	if q.key != "" {
+		spec.Unique, spec.Fingerprint = unique(q.principal, q.key), s.fingerprint()
+	}
+	return a.submit(w, r, spec)
+}
+
 // read takes body and the rest of a request and lets it be checked.
-func (a *Acceptor) read(w *written, r *http.Request) (*stored, *Problem) {
+func (a *Acceptor) read(w *written, r *http.Request, b *keeper) (*stored, *Problem) {
 	if a.limit > 0 {
 		r.Body = http.MaxBytesReader(w.ResponseWriter, r.Body, a.limit)
 	}
 	s := a.cfg.capture(r)
-	if p := readBody(r, a.body, s); p != nil {
+	if p := readBody(r, a.body, s, b); p != nil {
 		return nil, p
 	}
 	err := a.check(w, r, s)
@@ -134,7 +149,7 @@ func (a *Acceptor) submit(w http.ResponseWriter, r *http.Request, spec kernel.Sp
 		return Document{}, problem(http.StatusUnprocessableEntity, "invalid", "the request cannot be stored")
 	case errors.Is(err, kernel.ErrInDoubt):
 		a.site.Logger.Error("submit in doubt", "kind", a.kind, "task", spec.ID.String(), "err", err)
-		return Document{}, problem(http.StatusServiceUnavailable, "in_doubt", "the store did not answer: it is open whether the request was accepted; repeat it with its Idempotency-Key")
+		return Document{}, problem(http.StatusServiceUnavailable, codeInDoubt, "the store did not answer: it is open whether the request was accepted; repeat it with its Idempotency-Key")
 	case err != nil:
 		a.site.Logger.Error("submit not accepted", "kind", a.kind, "err", err)
 		return Document{}, problem(http.StatusServiceUnavailable, "unavailable", "the request was not accepted")
@@ -151,6 +166,9 @@ func (a *Acceptor) submit(w http.ResponseWriter, r *http.Request, spec kernel.Sp
 	a.gauge.took()
 	return a.fresh(&spec, stands), nil
 }
+
+// codeInDoubt tells of a request that may have been accepted.
+const codeInDoubt = "in_doubt"
 
 func reused() *Problem {
 	return problem(http.StatusUnprocessableEntity, "key_reused", "the Idempotency-Key was used before, for another request")

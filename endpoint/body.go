@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -59,7 +60,7 @@ func wildcards(pattern string) []string {
 }
 
 // readBody reads the body as the endpoint wants it.
-func readBody(r *http.Request, kind bodyKind, s *stored) *Problem {
+func readBody(r *http.Request, kind bodyKind, s *stored, b *keeper) *Problem {
 	if kind == bodyNone {
 		return nil
 	}
@@ -69,20 +70,26 @@ func readBody(r *http.Request, kind bodyKind, s *stored) *Problem {
 	}
 	s.Type = media
 	if kind == bodyValue && media == "multipart/form-data" {
-		return readMultipart(r, params["boundary"], s)
+		return readMultipart(r, params["boundary"], s, b)
+	}
+	if kind == bodyRaw {
+		p, err := b.keep(r.Context(), r.Body)
+		if err != nil {
+			return readProblem(err)
+		}
+		s.Raw, s.RawAt, s.Size = p.data, p.at, p.size
+		return nil
 	}
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
 		return readProblem(err)
 	}
+	s.Size = int64(len(data))
 	switch {
-	case kind == bodyRaw:
-		s.Raw = data
-		return nil
 	case len(bytes.TrimSpace(data)) == 0:
 		return problem(http.StatusBadRequest, "no_body", "the request has no body")
 	case media == "application/json", strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"):
-		return readJSON(data, s)
+		return readJSON(r.Context(), data, s, b)
 	case media == "application/x-www-form-urlencoded":
 		if s.Form, err = url.ParseQuery(string(data)); err != nil {
 			return problem(http.StatusBadRequest, "bad_form", "the body is no form")
@@ -93,13 +100,17 @@ func readBody(r *http.Request, kind bodyKind, s *stored) *Problem {
 }
 
 // readJSON takes a body that is one JSON value.
-func readJSON(data []byte, s *stored) *Problem {
+func readJSON(ctx context.Context, data []byte, s *stored, b *keeper) *Problem {
 	var compact bytes.Buffer
 	compact.Grow(len(data))
 	if err := json.Compact(&compact, data); err != nil {
 		return asProblem(decodeJSON(data, new(any)))
 	}
-	s.JSON = compact.Bytes()
+	p, err := b.large(ctx, compact.Bytes())
+	if err != nil {
+		return readProblem(err)
+	}
+	s.JSON, s.JSONAt = p.data, p.at
 	return nil
 }
 
@@ -109,6 +120,9 @@ func readProblem(err error) *Problem {
 	if errors.As(err, &large) {
 		return tooLarge(large.Limit)
 	}
+	if errors.Is(err, errKeep) {
+		return problem(http.StatusServiceUnavailable, "unavailable", "the request could not be stored")
+	}
 	return problem(http.StatusBadRequest, "bad_body", "the body could not be read")
 }
 
@@ -117,7 +131,7 @@ func tooLarge(limit int64) *Problem {
 }
 
 // readMultipart reads a multipart form with its files.
-func readMultipart(r *http.Request, boundary string, s *stored) *Problem {
+func readMultipart(r *http.Request, boundary string, s *stored, b *keeper) *Problem {
 	parts := multipart.NewReader(r.Body, boundary)
 	s.Form = url.Values{}
 	for {
@@ -126,10 +140,10 @@ func readMultipart(r *http.Request, boundary string, s *stored) *Problem {
 			return nil
 		}
 		if err == nil {
-			err = readPart(part, s)
+			err = readPart(r.Context(), part, s, b)
 		}
 		if err != nil {
-			if p := readProblem(err); p.Status == http.StatusRequestEntityTooLarge {
+			if p := readProblem(err); p.Status != http.StatusBadRequest {
 				return p
 			}
 			return problem(http.StatusBadRequest, "bad_form", "the body is no multipart form")
@@ -137,23 +151,25 @@ func readMultipart(r *http.Request, boundary string, s *stored) *Problem {
 	}
 }
 
-func readPart(part *multipart.Part, s *stored) error {
-	data, err := io.ReadAll(part)
-	if err != nil {
+func readPart(ctx context.Context, part *multipart.Part, s *stored, b *keeper) error {
+	if part.FileName() == "" {
+		data, err := io.ReadAll(part)
+		s.Form.Add(part.FormName(), string(data))
 		return err
 	}
-	if part.FileName() == "" {
-		s.Form.Add(part.FormName(), string(data))
-		return nil
-	}
-	s.Files = append(s.Files, File{Field: part.FormName(), Name: part.FileName(), Type: part.Header.Get("Content-Type"), Data: data})
-	return nil
+	p, err := b.keep(ctx, part)
+	f := File{Field: part.FormName(), Name: part.FileName(), Type: part.Header.Get("Content-Type"), Size: p.size, Data: p.data}
+	s.Files = append(s.Files, storedFile{File: f, At: p.at})
+	return err
 }
 
-// args encodes a stored request as the args of a task. What is larger than a record may be is refused: this is where a body
-// would go to a place of its own.
+// args encodes a stored request as the args of a task: what lies elsewhere is not in it. What is larger than a record may be is refused.
 func args(k *kernel.Kernel, s *stored) ([]byte, *Problem) {
-	data, err := json.Marshal(s)
+	bare := *s
+	if s.JSONAt != nil {
+		bare.JSON = nil
+	}
+	data, err := json.Marshal(&bare)
 	if err != nil {
 		return nil, problem(http.StatusBadRequest, "bad_body", "the request cannot be stored")
 	}

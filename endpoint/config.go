@@ -32,7 +32,8 @@ type Config struct {
 	// failed one is kept until it is retried or deleted.
 	Retention time.Duration
 
-	// MaxBody bounds the body, in bytes. Default, and at most: what the kernel stores (kernel.Config.MaxPayload).
+	// MaxBody bounds the body, in bytes. Default: what the kernel stores (kernel.Config.MaxPayload); it can be more only if the kernel
+	// has a place for blobs.
 	MaxBody int64
 	// MaxWaiting bounds how many tasks wait in the queue, about: each accepting process counts a few times a second. What comes
 	// on top is refused. Default 0: no bound.

@@ -36,7 +36,8 @@ func Define[T, R any](name string, fn func(context.Context, Request[T]) (R, erro
 	return e
 }
 
-// Validate looks at each request before it is stored, in the process that accepts it, and returns e. An error refuses the request:
+// Validate looks at each request before it is stored, in the process that accepts it, and returns e. Raw bytes and files that are so large
+// that they lie in a blob are not in it, only their size. An error refuses the request:
 // with itself if it is a Problem, else with 422 and its text. A hook that has written to w has answered by itself. In both cases nothing
 // is stored. It must be called before Handler.
 func (e *Endpoint[T, R]) Validate(check func(w http.ResponseWriter, r *http.Request, in Request[T]) error) *Endpoint[T, R] {
@@ -57,7 +58,7 @@ func (e *Endpoint[T, R]) Serve(k *kernel.Kernel) { k.Handle(e.Kind(), e.run) }
 
 // run is the handler of the endpoint's tasks.
 func (e *Endpoint[T, R]) run(ctx context.Context, kr *kernel.Run) (kernel.Outcome, error) {
-	s, err := open(kr)
+	s, err := open(ctx, kr)
 	if err != nil {
 		return kernel.Outcome{}, err
 	}

@@ -2,6 +2,9 @@ package endpoint
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +34,7 @@ type Request[T any] struct {
 	Query  url.Values
 	Header http.Header // those that may be stored
 	Type   string      // content type of the body, without parameters
+	Size   int64       // of the body as it came, in bytes; of a multipart form: 0
 }
 
 // File is a file of a multipart form.
@@ -38,7 +42,14 @@ type File struct {
 	Field string `json:"field"` // of the form
 	Name  string `json:"name"`
 	Type  string `json:"type,omitempty"`
-	Data  []byte `json:"data"`
+	Size  int64  `json:"size"`
+	Data  []byte `json:"data,omitempty"`
+}
+
+// storedFile is a file as it stands in the task's args: with its data, or with where that is.
+type storedFile struct {
+	File
+	At *kernel.Ref `json:"at,omitempty"`
 }
 
 // stored is a request as it stands in the task's args.
@@ -53,26 +64,45 @@ type stored struct {
 	JSON  json.RawMessage `json:"json,omitempty"`
 	Raw   []byte          `json:"raw,omitempty"`
 	Form  url.Values      `json:"form,omitempty"`
-	Files []File          `json:"files,omitempty"`
+	Files []storedFile    `json:"files,omitempty"`
+
+	Size   int64       `json:"size,omitempty"`
+	JSONAt *kernel.Ref `json:"jsonAt,omitempty"` // where JSON is, if it is not here
+	RawAt  *kernel.Ref `json:"rawAt,omitempty"`
 }
 
 // fingerprint tells two requests apart. Headers have no part in it: clients send others when they repeat.
 func (s *stored) fingerprint() string {
-	parts := [][]byte{[]byte(s.Method), []byte(s.Path), []byte(s.Query.Encode()), []byte(s.Type), s.JSON, s.Raw, []byte(s.Form.Encode())}
+	parts := [][]byte{
+		[]byte(s.Method), []byte(s.Path), []byte(s.Query.Encode()), []byte(s.Type), []byte(s.Form.Encode()),
+		sumOf(s.JSON, s.JSONAt), sumOf(s.Raw, s.RawAt),
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
 		parts = append(parts, []byte(name), []byte(s.Params[name]))
 	}
 	for _, f := range s.Files {
-		parts = append(parts, []byte(f.Field), []byte(f.Name), []byte(f.Type), f.Data)
+		parts = append(parts, []byte(f.Field), []byte(f.Name), []byte(f.Type), sumOf(f.Data, f.At))
 	}
 	return digest(parts...)
 }
 
+// sumOf is the same for the same content, here or elsewhere.
+func sumOf(data []byte, at *kernel.Ref) []byte {
+	if at != nil {
+		return []byte(at.SHA256)
+	}
+	sum := sha256.Sum256(data)
+	return hex.AppendEncode(nil, sum[:])
+}
+
 // request makes what the function is given.
 func request[T any](s *stored) (Request[T], error) {
-	in := Request[T]{Files: s.Files, Method: s.Method, Path: s.Path, Params: s.Params, Query: s.Query, Header: s.Header, Type: s.Type}
+	in := Request[T]{Method: s.Method, Path: s.Path, Params: s.Params, Query: s.Query, Header: s.Header, Type: s.Type, Size: s.Size}
 	if in.Header == nil {
 		in.Header = http.Header{}
+	}
+	for _, f := range s.Files {
+		in.Files = append(in.Files, f.File)
 	}
 	switch {
 	case kindOf[T]() == bodyNone:
@@ -80,7 +110,7 @@ func request[T any](s *stored) (Request[T], error) {
 	case kindOf[T]() == bodyRaw:
 		reflect.ValueOf(&in.Body).Elem().SetBytes(s.Raw)
 		return in, nil
-	case s.JSON == nil:
+	case s.JSON == nil && s.JSONAt == nil:
 		return in, decodeForm(s.Form, &in.Body)
 	}
 	return in, decodeJSON(s.JSON, &in.Body)
@@ -144,12 +174,12 @@ func place(field string) string {
 	return field
 }
 
-// open reads the stored request of a run.
-func open(run *kernel.Run) (*stored, error) {
+// open reads the stored request of a run, with what of it lies elsewhere.
+func open(ctx context.Context, run *kernel.Run) (*stored, error) {
 	var s stored
 	if err := json.Unmarshal(run.Task().Args, &s); err != nil {
 		// The text of err may repeat what was read, and that may be sealed.
 		return nil, kernel.Permanent(kernel.Typed("decode", fmt.Errorf("the stored request does not decode: a %T", err)))
 	}
-	return &s, nil
+	return &s, s.fetch(ctx, run)
 }

@@ -136,6 +136,14 @@ func (k *Kernel) Slots(queue string) int { return k.cfg.Slots[queue] }
 // MaxPayload returns how many bytes args, a result or an entry may have; negative: there is no bound.
 func (k *Kernel) MaxPayload() int { return k.cfg.MaxPayload }
 
+// BlobThreshold returns how many bytes args and results may have that stay in the record; negative: all stay.
+func (k *Kernel) BlobThreshold() int {
+	if k.blobs.Empty() {
+		return -1
+	}
+	return k.cfg.BlobThreshold
+}
+
 // Store returns what kind of store the kernel works on.
 func (k *Kernel) Store() store.Info { return k.store.Info() }
 
