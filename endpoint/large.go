@@ -82,7 +82,7 @@ type tee struct {
 // Read reads on.
 func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.r.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // the bare word is the end
+	if err != nil && err != io.EOF {
 		t.err = err
 	}
 	return n, err
