@@ -48,6 +48,13 @@ func everywhere(t *testing.T, s setup, fn func(t *testing.T, p *place)) {
 	}
 }
 
+// alone runs a test on every engine, with nothing beside it: for tests of who lives, and of many connections.
+func alone(t *testing.T, s setup, fn func(t *testing.T, p *place)) {
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) { fn(t, newPlace(t, s, e.open(t, s.timing))) })
+	}
+}
+
 func newPlace(t *testing.T, s setup, open func() store.Store) *place {
 	p := &place{T: t, open: open, mux: http.NewServeMux(), site: s.site, log: &safeBuffer{}}
 	srv := httptest.NewServer(p.mux)

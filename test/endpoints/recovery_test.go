@@ -216,10 +216,10 @@ func TestARunThatTakesTooLongIsEnded(t *testing.T) {
 
 // AE-050: recovery that is switched off leaves the task where it is; AE-056, AE-100: what runs in time, or long and alive, is left alone.
 func TestWhatLivesIsLeftAlone(t *testing.T) {
-	everywhere(t, setup{}, func(t *testing.T, p *place) {
+	alone(t, setup{}, func(t *testing.T, p *place) {
 		g := newGate()
 		p.mux.Handle("POST /gate", g.Handler(p.k, endpoint.Config{Site: p.site}))
-		p.work(g.Serve, endpoint.Recovery{Disabled: true}.Kernel(kernel.Config{Beat: 200 * time.Millisecond, DeadAfter: 2 * time.Second}))
+		p.work(g.Serve, endpoint.Recovery{Disabled: true}.Kernel(kernel.Config{Beat: 300 * time.Millisecond, DeadAfter: 3 * time.Second}))
 		orphan := p.accepted("/gate", `{}`)
 		g.arrive(p)
 		second := p.accepted("/gate", `{}`)
@@ -227,7 +227,7 @@ func TestWhatLivesIsLeftAlone(t *testing.T) {
 		for range 3 {
 			p.work(Orders.Serve, kernel.Config{RecoverEvery: 50 * time.Millisecond})
 		}
-		p.want(p.send("GET", orphan.Header.Get("Location")+"?wait=5s", ""), 200, "more than twice dead-after")
+		p.want(p.send("GET", orphan.Header.Get("Location")+"?wait=7s", ""), 200, "more than twice dead-after")
 		for _, a := range []*answer{orphan, second} {
 			if d := p.send("GET", a.Header.Get("Location"), "").doc; d.Status != endpoint.InProgress {
 				t.Errorf("it is %s, want InProgress", d.Status)

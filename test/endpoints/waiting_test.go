@@ -62,9 +62,8 @@ func (c *counting) Follow(id store.ID) {
 func TestWaitingClientsCostNoQuery(t *testing.T) {
 	const clients, tasks = 2000, 100
 	var s setup
-	t.Parallel()
 	for _, e := range engines {
-		t.Run(e.name, func(t *testing.T) { // one after the other: 2,000 connections are enough at a time
+		t.Run(e.name, func(t *testing.T) { // alone: 2,000 connections are enough at a time
 			var st *counting
 			s.wrap = func(inner store.Store) store.Store { st = &counting{Store: inner}; return st }
 			p := newPlace(t, s, e.open(t, store.Timing{}))
