@@ -184,7 +184,7 @@ func (a *Acceptor) before(ctx context.Context, spec *kernel.Spec) (Document, boo
 	return a.site.document(&task), err == nil
 }
 
-// fresh is the status of a task that was just stored, without a second look at the store.
+// fresh is the status of a task that was just stored, without a second look at the store: its times are those of this process.
 func (a *Acceptor) fresh(spec *kernel.Spec, stands kernel.Submitted) Document {
 	var ms [8]byte
 	copy(ms[2:], spec.ID[:6])
