@@ -63,7 +63,8 @@ type Kernel struct {
 	left     bool // the fleet was left on purpose: no joining anew
 	worker   *worker
 	runs     map[store.Fence]*Run
-	begun    int64 // runs begun, for their order
+	used     map[string]int // slots taken, by queue: runs whose outcome is not on its way
+	begun    int64          // runs begun, for their order
 	appetite appetite
 	suspects suspects
 	watching bool
@@ -91,8 +92,8 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 		kick: cfg.Env.NewSignal(), beatNow: cfg.Env.NewSignal(), sweep: cfg.Env.NewSignal(),
 		tickNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),
 		handlers: map[string]Handler{}, state: Idle,
-		runs: map[store.Fence]*Run{}, waiters: map[ID][]Signal{},
-		appetite: appetite{cursors: map[string]string{}}, suspects: suspects{allow: 1},
+		runs: map[store.Fence]*Run{}, used: map[string]int{}, waiters: map[ID][]Signal{},
+		appetite: appetite{cursors: map[string]string{}, full: map[string]bool{}}, suspects: suspects{allow: 1},
 	}
 	k.forever = k.env.Detach(context.Background())
 	k.life, k.end = k.env.WithCancel(k.forever)
@@ -135,14 +136,6 @@ func (k *Kernel) Slots(queue string) int { return k.cfg.Slots[queue] }
 
 // MaxPayload returns how many bytes args, a result or an entry may have; negative: there is no bound.
 func (k *Kernel) MaxPayload() int { return k.cfg.MaxPayload }
-
-// BlobThreshold returns how many bytes args and results may have that stay in the record; negative: all stay.
-func (k *Kernel) BlobThreshold() int {
-	if k.blobs.Empty() {
-		return -1
-	}
-	return k.cfg.BlobThreshold
-}
 
 // Store returns what kind of store the kernel works on.
 func (k *Kernel) Store() store.Info { return k.store.Info() }

@@ -98,23 +98,23 @@ func (k *Kernel) unsealTask(t Task) (Task, error) {
 	result, err2 := k.unseal(t.ID, "result", t.Result)
 	note, err3 := k.openNote(&t)
 	e, err4 := k.openError(&t)
-	next, err5 := k.openNext(&t)
-	t.Args, t.Result, t.Progress.Note, t.Error, t.OnEnd = args, result, note, e, next
-	return t, errors.Join(err1, err2, err3, err4, err5)
+	t.Args, t.Result, t.Progress.Note, t.Error = args, result, note, e
+	return t, errors.Join(err1, err2, err3, err4)
 }
 
-// openNext opens the args of the task that follows the ending of another.
-func (k *Kernel) openNext(t *Task) (*Spec, error) {
+// OnEndArgs returns the args of the task that follows, or will follow, the ending of t, opened. Without one it is nil.
+func (k *Kernel) OnEndArgs(t Task) ([]byte, error) {
 	if t.OnEnd == nil || t.OnEnd.Sealed.IsZero() {
-		return t.OnEnd, nil
+		return argsOf(t.OnEnd), nil
 	}
-	next := *t.OnEnd
-	args, err := k.unseal(next.Sealed, "args", next.Args)
-	if err != nil {
-		return t.OnEnd, err
+	return k.unseal(t.OnEnd.Sealed, "args", t.OnEnd.Args)
+}
+
+func argsOf(s *Spec) []byte {
+	if s == nil {
+		return nil
 	}
-	next.Args = args
-	return &next, nil
+	return s.Args
 }
 
 // veil takes sealed texts out of a record that is shown unopened.
