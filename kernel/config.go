@@ -19,6 +19,8 @@ const (
 	Forget time.Duration = 1
 	// NoTimeout as a Timeout lets an attempt run as long as it likes.
 	NoTimeout time.Duration = -1
+	// KeyStays as a Unique.For holds the key as long as the record is kept, also if the task failed.
+	KeyStays = store.KeyStays
 	// DefaultQueue is where tasks wait that name none.
 	DefaultQueue = "default"
 )
@@ -38,7 +40,8 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// CallTimeout is how long one call of the store may take before it is repeated. Default 10 s.
 	CallTimeout time.Duration
-	// RecoverEvery is how often this process looks for dead workers while it is idle; while it works, twice as often. Default 1.2 s.
+	// RecoverEvery is how often this process looks for dead workers while it is idle; while it works, twice as often. Default 1.2 s;
+	// negative: never, and others must.
 	RecoverEvery time.Duration
 	// PruneEvery is how often this process removes what has expired. Default 1 minute; negative: never.
 	PruneEvery time.Duration
@@ -142,7 +145,7 @@ func (c Config) validate() error {
 		{"DeadAfter", c.DeadAfter, false},
 		{"ShutdownTimeout", c.ShutdownTimeout, true},
 		{"CallTimeout", c.CallTimeout, false},
-		{"RecoverEvery", c.RecoverEvery, false},
+		{"RecoverEvery", c.RecoverEvery, true},
 		{"PruneEvery", c.PruneEvery, true},
 		{"Timeout", c.Timeout, true},
 		{"Retention", c.Retention, true},

@@ -18,7 +18,8 @@ type Event struct {
 	Attempt int
 	Epoch   int64         // of the run
 	State   store.State   // where the task stands now
-	Took    time.Duration // of a run
+	Took    time.Duration // of a run, or of a recovery pass
+	Count   int           // tasks that a recovery pass put back or ended
 	Err     error
 }
 
@@ -32,6 +33,7 @@ const (
 	TaskSettled   EventKind = "settled"   // its outcome is durable
 	TaskFenced    EventKind = "fenced"    // its outcome was refused: it belongs to another
 	TaskRecovered EventKind = "recovered" // put back after its worker died
+	RecoveryRan   EventKind = "recovery"  // a pass that looked for dead workers was answered
 	WorkerJoined  EventKind = "joined"
 	WorkerFenced  EventKind = "self-fenced" // the store is out of reach: runs were cancelled
 	WorkerLost    EventKind = "lost"        // declared dead by others
@@ -100,7 +102,7 @@ func (k *Kernel) Health() Health {
 	switch {
 	case k.worker.fenced:
 		h.Problem = fmt.Sprintf("the store has not answered a beat for %v", h.Beat.Round(time.Millisecond))
-	case h.Recovery > max(10*k.cfg.RecoverEvery, k.cfg.DeadAfter):
+	case k.cfg.RecoverEvery > 0 && h.Recovery > max(10*k.cfg.RecoverEvery, k.cfg.DeadAfter):
 		h.Problem = fmt.Sprintf("no recovery pass for %v", h.Recovery.Round(time.Millisecond))
 	case 2*h.Stuck >= slots && h.Stuck > 0:
 		h.Problem = fmt.Sprintf("%d of %d slots are taken by handlers that do not return", h.Stuck, slots)

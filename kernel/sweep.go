@@ -14,6 +14,15 @@ const passLimit = 100
 // sweepLoop looks for dead workers and does what time has made ripe. The first pass comes at once: a process that starts
 // after a crash finds the work of the one before.
 func (k *Kernel) sweepLoop(ctx context.Context) {
+	if k.cfg.RecoverEvery < 0 {
+		k.log.Info("recovery is switched off in this process")
+		k.promoteLoop(ctx)
+		return
+	}
+	k.log.Info("recovery started", "every", k.cfg.RecoverEvery.String())
+	if k.store.Info().Volatile {
+		k.log.Warn("the store does not outlive this process: there is nothing that recovery could find after its end", "engine", k.store.Info().Engine)
+	}
 	soon := k.recover(ctx, true)
 	k.promote(ctx)
 	next := k.nextPass(soon)
@@ -24,6 +33,14 @@ func (k *Kernel) sweepLoop(ctx context.Context) {
 		}
 		soon = k.recover(ctx, false)
 		next = k.nextPass(soon)
+	}
+}
+
+// promoteLoop does what time has made ripe, and nothing for the dead.
+func (k *Kernel) promoteLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		k.promote(ctx)
+		k.sweep.Wait(ctx, -1)
 	}
 }
 
@@ -49,6 +66,7 @@ func (k *Kernel) jitter(d time.Duration) time.Duration {
 
 // recover puts the tasks of dead workers back, chunk by chunk. It returns when the next pass may find more, if that is known.
 func (k *Kernel) recover(ctx context.Context, force bool) (soon time.Duration) {
+	begin, found := k.env.Now(), 0
 	for range passLimit {
 		var res store.RecoverResult
 		err := k.call(ctx, k.cfg.CallTimeout, func(ctx context.Context) (err error) {
@@ -65,12 +83,25 @@ func (k *Kernel) recover(ctx context.Context, force bool) (soon time.Duration) {
 		k.swept = k.env.Now()
 		k.mu.Unlock()
 		k.report(ctx, res)
+		found += len(res.Tasks)
 		if !res.More {
+			k.passed(begin, found)
 			return res.Next
 		}
 		force = true // the rest of this pass, not another one
 	}
 	return 0
+}
+
+// passed tells of a pass that has ended.
+func (k *Kernel) passed(begin time.Time, found int) {
+	took := k.env.Now().Sub(begin)
+	if found > 0 {
+		k.log.Info("recovered", "tasks", found, "took", took.String())
+	} else {
+		k.log.Debug("nothing to recover", "took", took.String())
+	}
+	k.observe(Event{Kind: RecoveryRan, Count: found, Took: took})
 }
 
 // report logs what a pass did: one line per worker and per task.

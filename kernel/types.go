@@ -46,6 +46,10 @@ type (
 	Limit = store.Limit
 	// Rate bounds the starts of one limit key.
 	Rate = store.Rate
+	// Filter picks tasks, for List.
+	Filter = store.Filter
+	// PageRequest pages through a list.
+	PageRequest = store.PageRequest
 	// Scope names lanes, for Pause and Resume.
 	Scope = store.Scope
 	// Pause keeps claims away from a scope.
@@ -54,6 +58,12 @@ type (
 
 // OnEndID returns the id that the OnEnd task of a task has, or will have, in the task's present round.
 func OnEndID(t Task) ID { return store.OnEndID(t.ID, t.Round) }
+
+// ParseID reads an id: a UUID of 36 letters. An empty text is the zero ID.
+func ParseID(text string) (ID, error) { return store.ParseID(text) }
+
+// KeyLimit is how many bytes a key, a lane or the value of a label may have.
+const KeyLimit = store.KeyLimit
 
 // FollowLimit is how many follow-ups one Outcome may have.
 const FollowLimit = store.FollowLimit

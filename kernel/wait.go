@@ -31,6 +31,24 @@ func (k *Kernel) Wait(ctx context.Context, id ID) (Task, error) {
 	}
 }
 
+// Follower is told when a task may have changed. One goroutine uses it at a time.
+type Follower struct {
+	k      *Kernel
+	id     ID
+	signal Signal
+}
+
+// Follow begins to listen for changes of a task, without reading it: what changes after Follow has returned is told by Wait.
+// It must be closed.
+func (k *Kernel) Follow(id ID) *Follower { return &Follower{k: k, id: id, signal: k.follow(id)} }
+
+// Wait blocks until the task may have changed since Follow or the last Wait (true), or d has passed or ctx has ended (false). A
+// negative d means no time limit. It reads nothing. It is told by the store, and a notice may be lost: look now and then all the same.
+func (f *Follower) Wait(ctx context.Context, d time.Duration) bool { return f.signal.Wait(ctx, d) }
+
+// Close ends it.
+func (f *Follower) Close() { f.k.unfollow(f.id, f.signal) }
+
 func (k *Kernel) follow(id ID) Signal {
 	signal := k.env.NewSignal()
 	k.mu.Lock()

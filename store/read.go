@@ -64,7 +64,7 @@ type NoticeKind string
 
 // The notices.
 const (
-	NoticeStart NoticeKind = "start" // the watch listens from now on: what came before it may have been missed
+	NoticeStart NoticeKind = "start" // the watch listens from now on: what came before it may have been missed. It comes again when the reader could not keep up
 	NoticeWork  NoticeKind = "work"  // a queue may have claimable work, now or sooner than was known
 	NoticeTask  NoticeKind = "task"  // a task that this handle follows has changed
 	NoticeAsked NoticeKind = "asked" // a running task was asked to end
@@ -97,5 +97,6 @@ type Info struct {
 	Schema    int          // of the records
 	Evidence  EvidenceKind // what workers of this handle can hold
 	Survives  string       // in plain words: what accepted work survives
+	Volatile  bool         // nothing survives the end of the process
 	Timing    Timing
 }

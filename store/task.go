@@ -106,9 +106,13 @@ type Unique struct {
 	OnConflict Conflict
 	// For is how long the key is held: 0 until the task ends; negative as long as its record is kept; otherwise so long
 	// after its submit, ended or not, but not longer than its record is kept. A task that fails lets go of its key at once in every
-	// case.
+	// case but KeyStays.
 	For time.Duration
 }
+
+// KeyStays as Unique.For holds the key as long as the record is kept, also if the task failed: for who must be told the same
+// task however it ended.
+const KeyStays time.Duration = -2
 
 // Conflict says what becomes of a newcomer whose unique key is held.
 type Conflict string

@@ -110,7 +110,7 @@ func (c *Checker) takeUnique(t *store.Task) int {
 	switch {
 	case !t.State.Terminal():
 		must = t.Unique.For <= 0 // a key with a time may have lapsed
-	case t.State != store.Failed:
+	case t.State != store.Failed || t.Unique.For == store.KeyStays:
 		must = t.Unique.For < 0 && t.Reason != store.ReasonReplaced
 	}
 	c.uniques = append(c.uniques, unique{task: t.ID, name: keyName{t.Kind, t.Unique.Key}, span: t.Unique.For, must: must})
@@ -156,7 +156,7 @@ func (c *Checker) judgeKey(k *store.Key) string {
 	}
 	u.holds = true
 	switch {
-	case b.failed:
+	case b.failed && u.span != store.KeyStays:
 		return "has failed"
 	case b.ended && u.span == 0:
 		return "has ended"

@@ -163,6 +163,7 @@ func keyPlants() []plant {
 		}},
 		{"keys", "held twice", func(w *world) { w.addKey(w.tasks["keyed"], time.Time{}) }},
 		{"keys", "let go too early", func(w *world) { w.removeKey("live") }},
+		{"keys", "let go with the failure", func(w *world) { w.removeKey("stays") }},
 		{"keys", "let go with the end", func(w *world) { w.removeKey("kept") }},
 	}
 }

@@ -171,6 +171,7 @@ func (w *world) addKeyed() {
 	w.addKey(w.add("keyed for long", store.Task{Spec: key("timed", 2*time.Hour), State: store.Ready}), ago(-time.Hour))
 	w.add("keyed once", store.Task{Spec: key("lapsed", time.Minute), State: store.Ready})
 	w.add("keyed, failed", store.Task{Spec: key("live", -1), State: store.Failed, EndedAt: ago(time.Minute)})
+	w.addKey(w.add("keyed, failed, and stays", store.Task{Spec: key("stays", store.KeyStays), State: store.Failed, EndedAt: ago(time.Minute)}), time.Time{})
 	w.add("keyed, replaced", store.Task{
 		Spec: key("live", -1), State: store.Cancelled, Reason: store.ReasonReplaced, EndedAt: ago(time.Minute),
 	})

@@ -170,7 +170,7 @@ func (d *data) dropKey(t *task) {
 
 // letKeyGo is called when a task ends.
 func (d *data) letKeyGo(t *task) {
-	if t.State == store.Failed || t.Unique.For == 0 {
+	if t.State == store.Failed && t.Unique.For != store.KeyStays || t.Unique.For == 0 {
 		d.dropKey(t)
 	}
 }

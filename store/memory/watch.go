@@ -68,11 +68,16 @@ func (s *Store) OnNotice(worker string, queues []string, fn func(store.Notice)) 
 
 // Watch calls fn for each notice until ctx ends.
 func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn func(store.Notice)) error {
-	notices := make(chan store.Notice, 64)
+	notices, missed := make(chan store.Notice, 64), make(chan struct{}, 1)
 	stop := s.OnNotice(worker, queues, func(n store.Notice) {
 		select {
 		case notices <- n:
-		default: // a hint that finds no room is lost, as any hint may be; those before it make the reader look
+			return
+		default: // no room: the reader is told to look at everything
+		}
+		select {
+		case missed <- struct{}{}:
+		default:
 		}
 	})
 	defer stop()
@@ -81,6 +86,8 @@ func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn fu
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-missed:
+			fn(store.Notice{Kind: store.NoticeStart})
 		case n := <-notices:
 			fn(n)
 		}

@@ -29,12 +29,18 @@ type watcher struct {
 	worker  string
 	queues  []string
 	notices chan store.Notice
+	missed  chan struct{} // full: some notice has found no room
 }
 
-// tell hands a notice on. A hint that finds no room is lost, as any hint may be; those before it make the reader look.
+// tell hands a notice on. If one finds no room, the reader is told to look at everything.
 func (w *watcher) tell(n store.Notice) {
 	select {
 	case w.notices <- n:
+		return
+	default:
+	}
+	select {
+	case w.missed <- struct{}{}:
 	default:
 	}
 }
@@ -63,7 +69,7 @@ func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn fu
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	to := &watcher{worker: worker, queues: slices.Clone(queues), notices: make(chan store.Notice, 64)}
+	to := &watcher{worker: worker, queues: slices.Clone(queues), notices: make(chan store.Notice, 64), missed: make(chan struct{}, 1)}
 	defer s.watch.join(to)()
 	if s.session != nil {
 		if err := s.session.wait(ctx); err != nil {
@@ -83,6 +89,8 @@ func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn fu
 			return ctx.Err()
 		case <-s.closing:
 			return store.ErrClosed
+		case <-to.missed:
+			fn(store.Notice{Kind: store.NoticeStart})
 		case n := <-to.notices:
 			fn(n)
 		}

@@ -16,12 +16,18 @@ type watcher struct {
 	worker  string
 	queues  []string
 	notices chan store.Notice
+	missed  chan struct{} // full: some notice has found no room
 }
 
-// give hands a notice on. A hint that finds no room is lost, as any hint may be; those before it make the reader look.
+// give hands a notice on. If one finds no room, the reader is told to look at everything.
 func (w *watcher) give(n store.Notice) {
 	select {
 	case w.notices <- n:
+		return
+	default:
+	}
+	select {
+	case w.missed <- struct{}{}:
 	default:
 	}
 }
@@ -114,7 +120,7 @@ func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn fu
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	w := &watcher{worker: worker, queues: slices.Clone(queues), notices: make(chan store.Notice, 64)}
+	w := &watcher{worker: worker, queues: slices.Clone(queues), notices: make(chan store.Notice, 64), missed: make(chan struct{}, 1)}
 	n := s.session
 	if _, err := n.open(ctx); err != nil {
 		return err
@@ -136,6 +142,8 @@ func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn fu
 			return ctx.Err()
 		case <-s.closing:
 			return store.ErrClosed
+		case <-w.missed:
+			fn(store.Notice{Kind: store.NoticeStart})
 		case notice := <-w.notices:
 			fn(notice)
 		}

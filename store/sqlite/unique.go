@@ -44,7 +44,7 @@ func (s *step) dropKey(t *task) {
 
 // letKeyGo is called when a task ends.
 func (s *step) letKeyGo(t *task) {
-	if t.State == store.Failed || t.Unique.For == 0 {
+	if t.State == store.Failed && t.Unique.For != store.KeyStays || t.Unique.For == 0 {
 		s.dropKey(t)
 	}
 }

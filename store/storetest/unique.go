@@ -21,7 +21,8 @@ func uniqueTests() []test {
 		{"a key for a duration ends though the task runs", uniqueForRunning},
 		{"a key for the record is held until it is removed", uniqueRecord},
 		{"a key for a duration is not held longer than the record", uniqueForGone},
-		{"a failed task lets go at once, in every case", uniqueFailed},
+		{"a failed task lets go at once", uniqueFailed},
+		{"a key that stays is held by a failed task too", uniqueStays},
 		{"two in one call are one", uniqueInOne},
 		{"an ending of an old holder leaves the new one its key", uniqueOldHolder},
 	}
@@ -188,6 +189,25 @@ func uniqueFailed(_ *testing.T, w *world) {
 		k.fail(task)
 		w.taken(store.ID{})
 		w.cancel(w.list(store.Filter{States: []store.State{store.Ready}})[0].ID)
+	}
+}
+
+func uniqueStays(t *testing.T, w *world) {
+	k := w.join()
+	task := k.start(unique(store.Keep, store.KeyStays))
+	k.fail(task)
+	w.taken(task.ID)
+	w.ok("Retry", w.st.Retry(w.ctx(), task.ID)) // its own key does not stand in its way
+	w.taken(task.ID)
+	k.fail(k.take())
+	w.taken(task.ID)
+	w.ok("Delete", w.st.Delete(w.ctx(), task.ID))
+	w.taken(store.ID{})
+	done := w.spec(unique(store.Keep, store.KeyStays), func(s *store.Spec) { s.Kind = "other" })
+	w.submit(done)
+	w.cancel(done.ID)
+	if res := w.try(w.spec(unique(store.Keep, 0), func(s *store.Spec) { s.Kind = "other" })); res.ID != done.ID {
+		t.Errorf("Submit = %+v, want the key held by the cancelled task %v", res, done.ID)
 	}
 }
 

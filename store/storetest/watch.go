@@ -24,6 +24,7 @@ func watchTests() []test {
 		{"an order that becomes free is noticed", watchOrder},
 		{"a pause that ends is noticed", watchResume},
 		{"a task due sooner than every other is noticed", watchSooner},
+		{"who cannot keep up is told to look at everything", watchBehind},
 		{"Watch ends with its context", watchEnds},
 	}
 }
@@ -259,4 +260,44 @@ func watchSooner(_ *testing.T, w *world) {
 	v := k.listen()
 	w.put(w.delay(5))
 	v.want(store.NoticeWork, queue, store.ID{})
+}
+
+// watchBehind holds a reader up while many followed tasks change: afterwards it has heard of each, or of a new start.
+func watchBehind(t *testing.T, w *world) {
+	ctx, cancel := context.WithCancel(w.ctx())
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel()
+	started, held, heard := make(chan struct{}), make(chan struct{}), make(chan store.Notice, 4096)
+	var once sync.Once
+	reading.Go(func() {
+		_ = w.st.Watch(ctx, "", nil, func(n store.Notice) { // that it ends with ctx is another case
+			once.Do(func() { close(started); <-held })
+			heard <- n
+		})
+	})
+	<-started
+	specs := w.specs(300)
+	left := map[store.ID]bool{}
+	for _, s := range specs {
+		w.st.Follow(s.ID)
+		left[s.ID] = true
+	}
+	for _, s := range specs {
+		w.submit(s)
+	}
+	close(held)
+	first := true
+	for len(left) > 0 {
+		select {
+		case n := <-heard:
+			if n.Kind == store.NoticeStart && !first {
+				return
+			}
+			first = false
+			delete(left, n.Task)
+		case <-time.After(patience):
+			t.Fatalf("%d of %d changes were neither noticed nor made up for by a new start", len(left), len(specs))
+		}
+	}
 }

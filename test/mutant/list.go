@@ -88,7 +88,13 @@ func endings() []Mutant {
 			"store/memory/limit.go", "	l := d.limit(t.Limit)\n	l.running--\n", "	l := d.limit(t.Limit)\n	if d.alive(t.Worker) != nil {\n		l.running--\n	}\n",
 		}}},
 		{"key-leaked", "a task that is cancelled holds its unique key for ever", []Edit{{
-			"store/memory/submit.go", "	if t.State == store.Failed || t.Unique.For == 0 {", "	if t.State == store.Failed || t.Unique.For == 0 && t.State == store.Done {",
+			"store/memory/submit.go", "	if t.State == store.Failed && t.Unique.For != store.KeyStays || t.Unique.For == 0 {", "	if t.State == store.Failed || t.Unique.For == 0 && t.State == store.Done {",
+		}}},
+		{"staying-key-let-go", "a key that is to stay with its record is let go when the task fails", []Edit{{
+			"store/memory/submit.go", "t.State == store.Failed && t.Unique.For != store.KeyStays || ", "t.State == store.Failed || ",
+		}}},
+		{"notice-dropped", "who follows a task and could not keep up is never told to look", []Edit{{
+			"store/memory/watch.go", "		case missed <- struct{}{}:\n", "		case missed <- struct{}{}:\n			<-missed\n",
 		}}},
 		{"tick-not-compared", "two drivers submit the same tick of a schedule", []Edit{{
 			"store/memory/schedule.go", " || !sc.LastTick.Equal(req.Last):", ":",

@@ -21,7 +21,7 @@ begin
 		delete from message where task = t.id and pos is not null; -- not used: sent again after a Retry, it is another chance
 	end if;
 	perform count_up(t.queue, t.kind, now, place);
-	if t.ukey <> '' and (place = 'failed' or t.ufor = 0) then
+	if t.ukey <> '' and (place = 'failed' and t.ufor <> -2 or t.ufor = 0) then -- -2 stays
 		delete from key where kind = t.kind and key = t.ukey and task = t.id;
 	end if;
 	if t.grp is not null then

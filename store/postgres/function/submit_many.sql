@@ -74,6 +74,7 @@ begin
 	select jsonb_build_object('new', (select jsonb_agg(jsonb_build_array(id, state)) from t), 'stored', (select count(*) from t),
 			'sooner', (select queue from t where state = 'scheduled' order by due_at limit 1)),
 		(select count(note_work(queue)) from (select distinct queue from t where state = 'ready') q)
+			+ (select count(note_task(id)) from t where current_setting('outlast.watched') = 'true')
 	into res, noted;
 	return res;
 end $$;

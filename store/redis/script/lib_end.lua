@@ -91,7 +91,7 @@ local function finish(t, state, reason, result, err)
 	forget_inbox(t)
 	stat(t, state)
 	if state == 'failed' then call('ZADD', P .. 'failed', '0', t.id) end
-	if t.key and (state == 'failed' or not t.keyfor) then drop_key(t) end
+	if t.key and (state == 'failed' and t.keyfor ~= -2 or not t.keyfor) then drop_key(t) end -- -2 stays, as long as the record
 	leave_line(t)
 	local onend = t.next and cold(t.id).onend
 	if onend then
