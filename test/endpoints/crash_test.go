@@ -59,10 +59,12 @@ func TestEveryAcceptedTaskEndsWhateverIsKilled(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			var killing, working sync.WaitGroup
 			killing.Go(func() { tr.strike(ctx, every) })
-			for c := range clients {
+			var next atomic.Int64
+			for range clients {
 				working.Go(func() {
-					for n := c; n < submissions; n += clients {
-						w.one(ctx, n)
+					// A fast machine goes on until enough were killed for the run to show something.
+					for tr.killed("work") < enoughKills || next.Load() < int64(submissions) {
+						w.one(ctx, int(next.Add(1)-1))
 					}
 				})
 			}
@@ -71,12 +73,19 @@ func TestEveryAcceptedTaskEndsWhateverIsKilled(t *testing.T) {
 			killing.Wait()
 			t.Logf("%s: %d clients, %d accepted, %d times full, %d answers lost, %d workers and %d servers killed, %d ended as crashed, in %v",
 				engine, clients, w.accepted.Load(), w.full.Load(), w.broken.Load(), tr.kills["work"], tr.kills["serve"], w.crashed.Load(), time.Since(begin).Round(time.Second))
-			w.judge(submissions)
-			if tr.kills["work"] < 3 {
-				t.Errorf("%d workers were killed, want at least 3: the run shows nothing", tr.kills["work"])
-			}
+			w.judge(int(next.Load()))
 		})
 	}
+}
+
+// enoughKills is how many workers must have been killed before a run may end.
+const enoughKills = 4
+
+// killed tells how many of a role were killed so far.
+func (tr *troupe) killed(role string) int {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.kills[role]
 }
 
 // strike kills workers, and now and then the server.
