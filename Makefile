@@ -36,7 +36,7 @@ fmt: ## format with gofumpt
 sim: ## simulate the kernel over memory: SEEDS=2000 runs, or SEED=n for that one
 	$(GO) run ./test/sim/cmd $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 
-crash: ## real processes, kill -9 and SIGSTOP: ENGINE=sqlite SECONDS=60 SEED=1
+crash: setup ## real processes, kill -9, SIGSTOP, the server killed, sessions cut: ENGINE=sqlite|postgres|pgbouncer|redis SECONDS=60 SEED=1
 	$(GO) run ./test/crash/cmd -engine $(ENGINE) -seconds $(SECONDS) -seed $(or $(SEED),1)
 
 calls: ## kill -9 processes that send requests, at every place: CALLS=10000

@@ -8,16 +8,22 @@
 //	store/storetest   the suite that every store must pass
 //	store/memory      the reference store, in plain Go; it lives as long as its process
 //	store/sqlite      tasks in one SQLite file, for all processes of one host: the embedded default
+//	store/postgres    tasks in PostgreSQL, for processes on many machines
+//	store/redis       tasks in Redis or Valkey, for the same
 //	store/fsck        checks every invariant that the content of a store can show
 //	kernel            submits, claims, runs, completes, beats, recovers, drains: once for all stores
 //	kernel/kerneltest helpers for tests of programs that use the kernel
+//	seal, blob        encryption of what is stored; large payloads beside the records
 //	job               typed functions in the background: the first face of the kernel
-//	internal/arch     the rules of this tree, checked by machine
+//	call              outbound HTTP requests that outlast their caller, with callbacks
+//	endpoint          HTTP endpoints that answer 202 now and finish for certain
+//	internal          small leaves; internal/arch has the rules of this tree, checked by machine
 //	cmd/outlast       the command line: demo
 //	examples          small programs, run by the tests
 //	test/sim          the kernel under a seeded simulation of crashes, pauses, cuts and wrong clocks
 //	test/crash        real worker processes, killed and stopped, judged from outside the store
 //	test/mutant       planted bugs, each of which the suites must find
+//	test/servers      private servers for the tests: PostgreSQL, pgbouncer, Redis, Sentinel, S3
 //
 // # A first program
 //
