@@ -87,15 +87,8 @@ func (r *Run) Load(ctx context.Context, names ...string) (map[string][]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
-	if r.task.Sealed.IsZero() {
-		return entries, nil
-	}
-	for name, sealed := range entries {
-		if entries[name], err = r.k.unseal(r.task.ID, "entry/"+name, sealed); err != nil {
-			return nil, fmt.Errorf("load: %w", err)
-		}
-	}
-	return entries, nil
+	entries, err = r.k.openEntries(r.task, entries)
+	return entries, wrap("load", err)
 }
 
 // Messages lists what came into the task's inbox and was not consumed, in the order it came. Consume a message with the Save or the

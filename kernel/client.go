@@ -21,6 +21,20 @@ func (k *Kernel) Get(ctx context.Context, id ID) (Task, error) {
 	return k.openTask(t)
 }
 
+// Load reads entries of a task's checkpoint, all of them if none is named, whoever saved them and whether it has ended or not.
+// What is not there is missing in the answer. Run.Load is the same for the run's own task.
+func (k *Kernel) Load(ctx context.Context, t Task, names ...string) (map[string][]byte, error) {
+	var entries map[string][]byte
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		entries, err = k.store.Load(ctx, t.ID, names...)
+		return err
+	})
+	if err == nil {
+		entries, err = k.openEntries(t, entries)
+	}
+	return entries, wrap("load entries of task "+t.ID.String(), err)
+}
+
 // List pages through tasks. Payloads that are sealed stay sealed.
 func (k *Kernel) List(ctx context.Context, f store.Filter, page store.PageRequest) (store.Page[Task], error) {
 	var p store.Page[Task]
@@ -115,6 +129,16 @@ func (k *Kernel) Pause(ctx context.Context, s store.Scope, d time.Duration, reas
 // Resume ends the pause of exactly this scope.
 func (k *Kernel) Resume(ctx context.Context, s store.Scope) error {
 	return wrap("resume", k.ask(ctx, func(ctx context.Context) error { return k.store.Resume(ctx, s) }))
+}
+
+// Pauses lists the pauses that stand.
+func (k *Kernel) Pauses(ctx context.Context) ([]Pause, error) {
+	var ps []Pause
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		ps, err = k.store.PauseList(ctx)
+		return err
+	})
+	return ps, wrap("list pauses", err)
 }
 
 // PutLimit bounds the tasks of a limit key across the fleet, and returns the limit that stood before.

@@ -22,6 +22,8 @@ var (
 	ErrNotFound = store.ErrNotFound
 	// ErrDuplicate says that the unique key is held by another task.
 	ErrDuplicate = store.ErrDuplicate
+	// ErrState says that the record is not in a state that allows what was asked for.
+	ErrState = store.ErrState
 	// ErrInvalid says that what was handed over can never be stored. The text names the field and the fix.
 	ErrInvalid = store.ErrInvalid
 	// ErrDraining is the cause of a run's context when the process stops and the time for running on is up.
@@ -84,6 +86,15 @@ func Typed(kind string, err error) error {
 
 // Done is the outcome of a run that ended well, with a result.
 func Done(result []byte) Outcome { return Outcome{Kind: store.OutcomeDone, Result: result} }
+
+// Failed is the outcome of a run that has failed for good, with a result all the same: what the OnEnd task, or who waits, is to
+// know beyond the error. The reason is shown; empty: "permanent".
+func Failed(reason string, err error, result []byte) Outcome {
+	if reason == "" {
+		reason = "permanent"
+	}
+	return Outcome{Kind: store.OutcomeFail, Reason: reason, Result: result, Error: describe(err)}
+}
 
 // Snooze is the outcome of a run that wants to be run again after d; it costs no attempt.
 func Snooze(d time.Duration) Outcome { return Outcome{Kind: store.OutcomeSnooze, Delay: d} }

@@ -122,6 +122,12 @@ func (k *Kernel) State() State {
 	return k.state
 }
 
+// Slots returns how many tasks of a queue run at once in this process; 0: the queue is not served.
+func (k *Kernel) Slots(queue string) int { return k.cfg.Slots[queue] }
+
+// MaxPayload returns how many bytes args, a result or an entry may have; negative: there is no bound.
+func (k *Kernel) MaxPayload() int { return k.cfg.MaxPayload }
+
 // Store returns what kind of store the kernel works on.
 func (k *Kernel) Store() store.Info { return k.store.Info() }
 

@@ -188,6 +188,22 @@ func (r *Run) Asked() string {
 	return r.asked
 }
 
+// Ended reads the task whose ending this run follows: the run's own task was its OnEnd. ErrNotFound says that it was deleted since, or
+// that this run follows no ending; ErrState that it was retried since: another OnEnd follows the ending of that round.
+func (r *Run) Ended(ctx context.Context) (Task, error) {
+	if r.task.Parent.IsZero() {
+		return Task{}, fmt.Errorf("read the ended task: %w: this run follows no ending", ErrNotFound)
+	}
+	t, err := r.k.Get(ctx, r.task.Parent)
+	if err == nil && OnEndID(t) != r.task.ID {
+		err = fmt.Errorf("read the ended task: %w: it was retried since, and is in round %d", store.ErrState, t.Round)
+	}
+	return t, err
+}
+
+// Kernel returns the kernel that runs this run.
+func (r *Run) Kernel() *Kernel { return r.k }
+
 // Logger returns the kernel's log with the run's name in it.
 func (r *Run) Logger() *slog.Logger {
 	return r.k.log.With("task", r.task.ID.String(), "kind", r.task.Kind, "queue", r.task.Queue, "attempt", r.Attempt())

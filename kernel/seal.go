@@ -118,3 +118,18 @@ func (k *Kernel) sealEntries(id ID, entries map[string][]byte) (map[string][]byt
 	}
 	return sealed, nil
 }
+
+// openEntries opens entries of a task's checkpoint. Those of a task that is not sealed are left as they are.
+func (k *Kernel) openEntries(t Task, entries map[string][]byte) (map[string][]byte, error) {
+	if t.Sealed.IsZero() {
+		return entries, nil
+	}
+	for name, sealed := range entries {
+		plain, err := k.unseal(t.ID, "entry/"+name, sealed)
+		if err != nil {
+			return nil, err
+		}
+		entries[name] = plain
+	}
+	return entries, nil
+}

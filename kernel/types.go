@@ -46,7 +46,14 @@ type (
 	Limit = store.Limit
 	// Rate bounds the starts of one limit key.
 	Rate = store.Rate
+	// Scope names lanes, for Pause and Resume.
+	Scope = store.Scope
+	// Pause keeps claims away from a scope.
+	Pause = store.Pause
 )
+
+// OnEndID returns the id that the OnEnd task of a task has, or will have, in the task's present round.
+func OnEndID(t Task) ID { return store.OnEndID(t.ID, t.Round) }
 
 // FollowLimit is how many follow-ups one Outcome may have.
 const FollowLimit = store.FollowLimit
