@@ -60,7 +60,9 @@ func TestTheFollowerOfAnEarlierRoundIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		found, errs := make(chan kernel.Task, 9), make(chan error, 9)
 		k := kerneltest.Start(t, kernel.Config{}, handlers{
-			"fails": func(context.Context, *kernel.Run) (kernel.Outcome, error) { return kernel.Failed("x", errors.New("no"), nil), nil },
+			"fails": func(context.Context, *kernel.Run) (kernel.Outcome, error) {
+				return kernel.Failed("x", errors.New("no"), nil), nil
+			},
 			"after": seesEnded(found, errs),
 		})
 		id := submit(t, k, kernel.Spec{Kind: "fails", OnEnd: &kernel.Spec{Kind: "after", Delay: time.Hour}})
