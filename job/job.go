@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/outlast-go/outlast/internal/encode"
 	"github.com/outlast-go/outlast/kernel"
 )
 
@@ -81,7 +82,7 @@ func (j *Job[In, Out]) run(ctx context.Context, kr *kernel.Run) (kernel.Outcome,
 	if err != nil {
 		return kernel.Outcome{}, err
 	}
-	result, err := encode(out)
+	result, err := encode.JSON(out)
 	if err != nil {
 		return kernel.Outcome{}, kernel.Permanent(kernel.Typed("encode", fmt.Errorf("job %s: the result %w", j.name, err)))
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/outlast-go/outlast/internal/encode"
 	"github.com/outlast-go/outlast/kernel"
 )
 
@@ -93,7 +94,7 @@ func (r *Run) Save(ctx context.Context, name string, value any) error {
 	var data []byte
 	if value != nil {
 		var err error
-		if data, err = encode(value); err != nil {
+		if data, err = encode.JSON(value); err != nil {
 			return fmt.Errorf("save %s: %w: the value %w", name, kernel.ErrInvalid, err)
 		}
 	}

@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/outlast-go/outlast/internal/encode"
 	"github.com/outlast-go/outlast/kernel"
 )
 
 // Spec makes the task of a start without submitting it: for kernel.PutSchedule, kernel.SubmitGroup, as another's OnEnd, or
 // to be submitted later. The error is kernel.ErrInvalid and names what cannot be stored.
 func (j *Job[In, Out]) Spec(in In, opts Options) (kernel.Spec, error) {
-	args, err := encode(in)
+	args, err := encode.JSON(in)
 	if err != nil {
 		return kernel.Spec{}, fmt.Errorf("job %s: %w: the input %w", j.name, kernel.ErrInvalid, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/outlast-go/outlast/internal/encode"
 	"github.com/outlast-go/outlast/kernel"
 )
 
@@ -21,7 +22,7 @@ func EndIn[Out any](ctx context.Context, tx Tx, result Out) error {
 	if r == nil {
 		return ErrNoRun
 	}
-	encoded, err := encode(result)
+	encoded, err := encode.JSON(result)
 	if err != nil {
 		return fmt.Errorf("the result %w", err)
 	}

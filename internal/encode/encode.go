@@ -1,18 +1,16 @@
-package job
+// Package encode writes values as JSON and tells which part of a value cannot be written.
+package encode
 
 import (
 	"encoding"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/outlast-go/outlast/kernel"
 )
 
-// encode writes a value as JSON. The error names the part that cannot be written.
-func encode(v any) ([]byte, error) {
+// JSON writes a value as JSON. The error names the part that cannot be written.
+func JSON(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err == nil {
 		return data, nil
@@ -97,33 +95,4 @@ func parts(v reflect.Value) func(yield func(string, reflect.Value) bool) {
 			}
 		}
 	}
-}
-
-// decode reads what encode wrote. The error has the type "decode" and repeats nothing of what was read, as it is stored and logged
-// where the data may be sealed; run is nil where it is neither.
-func decode(run *kernel.Run, data []byte, into any) error {
-	err := json.Unmarshal(data, into)
-	if err == nil {
-		return nil
-	}
-	var wrong *json.UnmarshalTypeError
-	var broken *json.SyntaxError
-	text := err.Error()
-	switch {
-	case errors.As(err, &wrong):
-		kind, _, _ := strings.Cut(wrong.Value, " ") // after a number comes its value
-		text = fmt.Sprintf("%s is a JSON %s and the program has %s", place(wrong.Field), kind, wrong.Type)
-	case errors.As(err, &broken):
-		text = fmt.Sprintf("it is not JSON (offset %d of %d)", broken.Offset, len(data))
-	case run != nil && !run.Task().Sealed.IsZero():
-		text = fmt.Sprintf("the task is sealed, and so is the %T", err)
-	}
-	return kernel.Typed("decode", fmt.Errorf("does not decode: %s", text))
-}
-
-func place(field string) string {
-	if field == "" {
-		return "it"
-	}
-	return field
 }
