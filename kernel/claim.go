@@ -16,6 +16,7 @@ type appetite struct {
 	news     int  // grows with each hint, so that one that comes during a claim is not lost
 	claiming bool // one claim is under way at a time
 	turn     int  // grows with each claim
+	here     int  // submits under way that claim for RunHere
 	nextAt   time.Time
 	cursors  map[string]string
 }
@@ -95,7 +96,7 @@ func (k *Kernel) plan() *plan {
 func (k *Kernel) freeSlots() []store.QueueSlots {
 	used := map[string]int{}
 	for _, r := range k.runs {
-		if !r.settling {
+		if !r.settling && !r.here {
 			used[r.task.Queue]++
 		}
 	}
@@ -152,7 +153,7 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 	for _, t := range res.Tasks {
 		runs = append(runs, k.newRun(t, p))
 	}
-	start := k.execute
+	start := func(r *Run) { k.execute(r) }
 	if k.state != Running || k.quiet || p.worker.fenced {
 		start = k.decline // a drain or a fence of our own came while the claim was under way
 	}

@@ -30,6 +30,8 @@ var (
 	ErrDraining = errors.New("the process is stopping")
 	// ErrTimeout is the cause of a run's context when its attempt took too long.
 	ErrTimeout = errors.New("the attempt took too long")
+	// ErrCaller is the cause of a run's context when the caller of RunHere has stopped waiting.
+	ErrCaller = errors.New("the caller has stopped waiting")
 	// ErrAsked is the cause of a run's context when the task was asked to end: Run.Asked tells why.
 	ErrAsked = errors.New("the task was asked to end")
 	// ErrStuck says that handlers did not return after their contexts had ended.

@@ -37,6 +37,8 @@ type Kernel struct {
 	crew        *crew
 	submits     *gather[submission, submitted]
 	completions *gather[*settlement, store.Completed]
+	heres       *gather[*here, struct{}]
+	visits      *gather[struct{}, error]
 	storeAway   atomic.Bool
 	ids         idSource
 
@@ -59,6 +61,7 @@ type Kernel struct {
 	halted   bool
 	left     bool // the fleet was left on purpose: no joining anew
 	worker   *worker
+	guest    guest
 	runs     map[store.Fence]*Run
 	begun    int64 // runs begun, for their order
 	appetite appetite
@@ -90,6 +93,8 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 	k.life, k.end = k.env.WithCancel(k.forever)
 	k.submits = &gather[submission, submitted]{env: k.env, crew: k.crew, limit: 256, flush: k.flushSubmits}
 	k.completions = &gather[*settlement, store.Completed]{env: k.env, crew: k.crew, limit: 256, flush: k.flushCompletions}
+	k.heres = &gather[*here, struct{}]{env: k.env, crew: k.crew, limit: 256, flush: k.flushHere}
+	k.visits = &gather[struct{}, error]{env: k.env, crew: k.crew, limit: 256, flush: k.visit}
 	return k, nil
 }
 

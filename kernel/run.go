@@ -19,6 +19,8 @@ type Run struct {
 	fence   store.Fence
 	worker  *worker
 	suspect bool
+	here    bool // by RunHere: it takes no slot
+	handler Handler
 	order   int64
 	claimed time.Time // when the claim was sent: the attempt's time runs from there, as it does in the store
 	started time.Time
@@ -39,7 +41,7 @@ type Run struct {
 // newRun registers a run. k.mu is held.
 func (k *Kernel) newRun(t Task, p *plan) *Run {
 	k.begun++
-	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, claimed: p.at, started: k.env.Now(), asked: t.Asked}
+	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, claimed: p.at, started: k.env.Now(), asked: t.Asked, handler: k.handlers[t.Kind]}
 	r.ctx, r.cancel = k.env.WithCancel(k.life)
 	r.saving = &gather[save, error]{env: k.env, crew: k.crew, limit: 64, flush: r.flushSaves}
 	k.runs[r.fence] = r
@@ -47,7 +49,7 @@ func (k *Kernel) newRun(t Task, p *plan) *Run {
 }
 
 // execute runs the handler and sees the outcome through. The run counts as held until its outcome is durable.
-func (k *Kernel) execute(r *Run) {
+func (k *Kernel) execute(r *Run) store.Completed {
 	defer k.forget(r)
 	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt(), Epoch: r.fence.Epoch})
 	ctx, cancel := r.ctx, context.CancelFunc(func() {})
@@ -59,7 +61,7 @@ func (k *Kernel) execute(r *Run) {
 	k.mu.Lock()
 	r.returned = true
 	k.mu.Unlock()
-	k.settle(r, r.conclude(context.Cause(ctx), out, err))
+	return k.settle(r, r.conclude(context.Cause(ctx), out, err))
 }
 
 // invoke calls the handler. A panic of its is a failed attempt; it is caught here and nowhere else.
@@ -73,7 +75,7 @@ func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
 	if r.opened, err = r.k.openTask(r.task); err != nil {
 		return Outcome{}, Permanent(err)
 	}
-	return r.k.handlers[r.task.Kind](ctx, r)
+	return r.handler(ctx, r)
 }
 
 // conclude makes an outcome of what a handler returned.
@@ -85,7 +87,7 @@ func (r *Run) conclude(cause error, out Outcome, err error) Outcome {
 		return out
 	}
 	switch {
-	case errors.Is(cause, ErrFenced), errors.Is(cause, ErrDraining), errors.Is(cause, ErrClosed), errors.Is(cause, errStopped):
+	case errors.Is(cause, ErrFenced), errors.Is(cause, ErrDraining), errors.Is(cause, ErrCaller), errors.Is(cause, ErrClosed), errors.Is(cause, errStopped):
 		return Outcome{Kind: store.OutcomeRelease} // not the handler's fault
 	case errors.Is(cause, ErrAsked) && r.task.Owned:
 		return Outcome{Kind: store.OutcomeRelease} // made ready again, the handler is told with the claim

@@ -16,7 +16,7 @@ type settlement struct {
 
 // settle sees an outcome through: it returns when the outcome is durable, or refused, or the process ends. It is detached from
 // every context but the kernel's own: the work is done, and must not be lost because somebody stopped waiting.
-func (k *Kernel) settle(r *Run, out Outcome) {
+func (k *Kernel) settle(r *Run, out Outcome) store.Completed {
 	out, err := k.check(r, out)
 	if err != nil {
 		out = Outcome{Kind: store.OutcomeFail, Reason: "invalid", Error: describe(Typed("invalid", err))}
@@ -27,7 +27,7 @@ func (k *Kernel) settle(r *Run, out Outcome) {
 		answer, _ = k.write(r, Outcome{Kind: store.OutcomeFail, Reason: "invalid", Error: describe(Typed("invalid", answer.Err))})
 	}
 	if !sent {
-		return
+		return store.Completed{State: store.Ready, Err: ErrDraining}
 	}
 	event := Event{
 		Kind: TaskSettled, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id,
@@ -44,6 +44,7 @@ func (k *Kernel) settle(r *Run, out Outcome) {
 			"attempt", r.Attempt(), "state", string(answer.State), "err", out.Error.Message)
 	}
 	k.observe(event)
+	return answer
 }
 
 // Completion prepares the outcome of this run for a transaction of the user's on the store: staged there, it counts once the
