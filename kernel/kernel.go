@@ -136,6 +136,9 @@ func (k *Kernel) MaxPayload() int { return k.cfg.MaxPayload }
 // Store returns what kind of store the kernel works on.
 func (k *Kernel) Store() store.Info { return k.store.Info() }
 
+// Seals reports whether what this process submits is sealed.
+func (k *Kernel) Seals() bool { return k.cfg.Sealer != nil }
+
 // Close ends a kernel: a Run that goes on drains without the store, calls under way are given up as in doubt, later ones are ErrClosed. It waits for what
 // the kernel started. The store stays open. Closing twice has no effect.
 func (k *Kernel) Close() {

@@ -183,6 +183,13 @@ func (r *Run) Fence() store.Fence { return r.fence }
 // Attempt returns 1 for the first attempt. A crash is not an attempt.
 func (r *Run) Attempt() int { return r.task.Attempts + 1 }
 
+// Now returns the time by the store's clock, as well as this process can tell without asking: what was stored by it can be
+// compared with it, in whatever process that was.
+func (r *Run) Now() time.Time { return r.task.StartedAt.Add(r.k.env.Now().Sub(r.claimed)) }
+
+// Fits says that something of so many bytes can never be stored: kernel.ErrInvalid with what and the bound.
+func (r *Run) Fits(what string, size int) error { return r.k.fits(what, r.task.Kind, size) }
+
 // Asked returns why the task was asked to end, or nothing. An Owned task must end itself then.
 func (r *Run) Asked() string {
 	r.k.mu.Lock()

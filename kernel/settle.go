@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -102,6 +103,11 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 	for i, it := range items {
 		req.Items[i] = it.completion
 	}
+	if slices.ContainsFunc(items, (*settlement).stirs) {
+		k.mu.Lock()
+		k.appetite.wake() // what becomes ready by this call can be claimed by it
+		k.mu.Unlock()
+	}
 	p := k.plan()
 	if p != nil {
 		req.Claim = &p.req
@@ -123,6 +129,16 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 		answers[i].Err = err
 	}
 	return answers
+}
+
+// stirs reports whether the outcome makes another task ready, as far as can be told: what it submits, or the parent it wakes.
+func (s *settlement) stirs() bool {
+	switch out := &s.completion.Outcome; out.Kind {
+	case store.OutcomeDone, store.OutcomeFail, store.OutcomeCancel:
+		return len(out.Follow) > 0 || !s.run.task.Parent.IsZero() || !s.run.task.Group.IsZero()
+	default:
+		return len(out.Follow) > 0
+	}
 }
 
 // repeated marks the claim of a call that is made again.

@@ -14,11 +14,16 @@ const lookAgain = 5 * time.Second
 // Wait returns a task once it has ended, by whichever road: look at its State. It is told by the store, and does not poll. If
 // ctx ends first, the error is its cause, and the task is as it was last seen.
 func (k *Kernel) Wait(ctx context.Context, id ID) (Task, error) {
+	return k.WaitFor(ctx, id, func(*Task) bool { return false })
+}
+
+// WaitFor is Wait that returns also as soon as enough says so: for what is not an ending, as being held is not.
+func (k *Kernel) WaitFor(ctx context.Context, id ID, enough func(*Task) bool) (Task, error) {
 	signal := k.follow(id)
 	defer k.unfollow(id, signal)
 	for {
 		t, err := k.Get(ctx, id)
-		if err != nil || t.State.Terminal() {
+		if err != nil || t.State.Terminal() || enough(&t) {
 			return t, err
 		}
 		if signal.Wait(ctx, k.jitter(lookAgain)); ctx.Err() != nil {
