@@ -86,6 +86,15 @@ func Typed(kind string, err error) error {
 	return typedError{err, kind}
 }
 
+// ErrorType returns the word that Typed gave to an error, or nothing.
+func ErrorType(err error) string {
+	var typed typedError
+	if errors.As(err, &typed) {
+		return typed.kind
+	}
+	return ""
+}
+
 // Done is the outcome of a run that ended well, with a result.
 func Done(result []byte) Outcome { return Outcome{Kind: store.OutcomeDone, Result: result} }
 
