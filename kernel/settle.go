@@ -121,6 +121,9 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 	if p != nil {
 		k.claimed(p, res.Claim, errors.Join(err, res.ClaimErr))
 	}
+	if slices.ContainsFunc(items, func(s *settlement) bool { return len(s.completion.Outcome.Groups) > 0 }) {
+		k.sweep.Notify() // the members of a group that is sealed by now wait to be let go
+	}
 	if err == nil {
 		return res.Items
 	}

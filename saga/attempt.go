@@ -93,16 +93,10 @@ func (e *engine) attempt(ctx context.Context, in inst, tried int) result {
 	ctx = context.WithValue(ctx, stepKey{}, &Step{e: e, path: path, key: e.key(path), attempt: tried + 1})
 	res := result{in: in}
 	if in.n.tx != nil {
-		res.err = protect(func() (err error) {
-			res.value, err = in.n.tx(ctx, in.s, e.stageStep(in))
-			return err
-		})
+		res.value, res.err = e.call(ctx, path, CallRun, func(ctx context.Context) (any, error) { return in.n.tx(ctx, in.s, e.stageStep(in)) })
 		res.staged = res.err == nil
 	} else {
-		res.err = protect(func() (err error) {
-			res.value, err = in.n.run(ctx, in.s)
-			return err
-		})
+		res.value, res.err = e.call(ctx, path, CallRun, func(ctx context.Context) (any, error) { return in.n.run(ctx, in.s) })
 	}
 	res.timeout = errors.Is(context.Cause(ctx), ErrStepTimeout)
 	return res

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/outlast-go/outlast/kernel"
@@ -63,6 +65,25 @@ func (d *Def[In, Out]) Kind() string { return d.g.kind() }
 
 // Hash names the shape of the definition: its steps, their edges, the shapes of their results. Policies are not part of it.
 func (d *Def[In, Out]) Hash() string { return d.g.hash }
+
+// Queues lists the queues that a process must serve to run all of the saga.
+func (d *Def[In, Out]) Queues() []string {
+	all := map[string]bool{}
+	d.g.queues(all)
+	return slices.Sorted(maps.Keys(all))
+}
+
+func (g *graph) queues(all map[string]bool) {
+	all[g.queue] = true
+	for _, n := range g.nodes {
+		if n.queue != "" {
+			all[n.queue] = true
+		}
+		if n.child != nil {
+			n.child.queues(all)
+		}
+	}
+}
 
 func (g *graph) kind() string     { return "saga." + g.name }
 func (g *graph) stepKind() string { return g.kind() + "/step" }

@@ -24,6 +24,7 @@ type graph struct {
 	queue    string
 	keep     time.Duration // retention
 	alert    func(context.Context, Alert)
+	around   []Around
 	secrets  bool // a value of it holds secrets
 	hash     string
 	faults   []error

@@ -44,6 +44,7 @@ func (e *engine) settle(ctx context.Context) (*kernel.Outcome, error) {
 		}
 	}
 	e.life.Phase = unwinding
+	e.unsaved = true // that it has failed is on record before anything is undone
 	return nil, nil
 }
 
@@ -233,7 +234,7 @@ func (e *engine) backOnce(ctx context.Context, u unit, tried int) error {
 		if r.Fault != nil {
 			f.Err = r.Fault
 		}
-		return protect(func() error { return n.compensate(ctx, f) })
+		return e.callBack(ctx, path, CallCompensate, func(ctx context.Context) error { return n.compensate(ctx, f) })
 	}
 	var v any
 	if u.kind == undoing {
@@ -243,7 +244,7 @@ func (e *engine) backOnce(ctx context.Context, u unit, tried int) error {
 		}
 	}
 	if n.undoTx != nil {
-		err := protect(func() error {
+		err := e.callBack(ctx, path, CallUndo, func(ctx context.Context) error {
 			return n.undoTx(ctx, v, func(any) (kernel.Completion, error) {
 				e.wentBack(u)
 				return e.run.Completion(e.staged())
@@ -254,7 +255,7 @@ func (e *engine) backOnce(ctx context.Context, u unit, tried int) error {
 		}
 		return err
 	}
-	return protect(func() error { return n.undo(ctx, v) })
+	return e.callBack(ctx, path, CallUndo, func(ctx context.Context) error { return n.undo(ctx, v) })
 }
 
 // wentBack records that a unit is undone.

@@ -40,7 +40,10 @@ func undo(l *log, name string) func(context.Context, int) error {
 }
 
 func comp(l *log, name string) func(context.Context, saga.Failure) error {
-	return func(_ context.Context, f saga.Failure) error { l.add("compensate " + name + " " + string(f.Outcome)); return nil }
+	return func(_ context.Context, f saga.Failure) error {
+		l.add("compensate " + name + " " + string(f.Outcome))
+		return nil
+	}
 }
 
 func TestSmoke(t *testing.T) {

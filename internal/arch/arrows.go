@@ -28,6 +28,7 @@ var rooms = slices.Concat(
 	[]room{
 		{name: "api", ours: outer},
 		{name: "web", ours: outer},
+		{name: "saga/sagatest", ours: []string{"saga", "kernel", "store", "store/memory"}},
 		{name: "kernel/kerneltest", ours: []string{"kernel", "store", "store/memory"}},
 		{name: "kernel", ours: []string{"store", "seal", "blob", "internal/..."}},
 		{name: "store/storetest", ours: []string{"store", "store/fsck", "store/memory"}, libs: []string{"pgregory.net/rapid"}},
@@ -104,7 +105,7 @@ func within(name, dir string) bool {
 }
 
 // testers are the rooms made for tests.
-var testers = []string{"store/storetest", "kernel/kerneltest", "test/..."}
+var testers = []string{"store/storetest", "kernel/kerneltest", "saga/sagatest", "test/..."}
 
 func checkTesting(t *Tree, report Report) {
 	for _, f := range t.Files {
