@@ -40,9 +40,9 @@ type Def interface {
 type Config struct {
 	// Workers is how many processes run sagas. Default 1.
 	Workers int
-	// Crash ends the first worker, and with InCaller the caller, at a write of its own. Default: it does not.
+	// Crash ends the worker that makes a certain write of the workers' writes. Default: none dies.
 	Crash Crash
-	// InCaller lets the Kernel of the Fleet die instead of a worker: for sagas that are started by Run.
+	// InCaller lets the Kernel of the Fleet die instead, at a write of its own: for sagas that are started by Run.
 	InCaller bool
 	// Kernel is what the kernels are configured with; Slots are added for the queues of the sagas.
 	Kernel kernel.Config
@@ -58,10 +58,9 @@ type Crash struct {
 
 // Fleet is some processes on one store.
 type Fleet struct {
-	Kernel  *kernel.Kernel // of a process that starts sagas and runs none but by Run
-	Store   *memory.Store
-	crashed chan struct{}
-	writes  func() int
+	Kernel *kernel.Kernel // of a process that starts sagas and runs none but by Run
+	Store  *memory.Store
+	fate   *fate
 }
 
 // Start makes a fleet that serves the sagas, and runs it until the test ends.
@@ -83,10 +82,10 @@ func Start(t testing.TB, cfg Config, defs ...Def) *Fleet {
 		slots[q] = n
 	}
 	cfg.Kernel.Slots = slots
-	f := &Fleet{Store: cfg.Store, crashed: make(chan struct{}), writes: func() int { return 0 }}
+	f := &Fleet{Store: cfg.Store, fate: &fate{crash: cfg.Crash}}
 	f.Kernel = f.process(t, cfg, cfg.InCaller)
-	for i := range max(cfg.Workers, 1) {
-		k := f.process(t, cfg, !cfg.InCaller && i == 0)
+	for range max(cfg.Workers, 1) {
+		k := f.process(t, cfg, !cfg.InCaller)
 		for _, d := range defs {
 			d.Serve(k)
 		}
@@ -95,35 +94,31 @@ func Start(t testing.TB, cfg Config, defs ...Def) *Fleet {
 	return f
 }
 
-// process makes a kernel on a handle of its own, which is mortal if it is to die.
-func (f *Fleet) process(t testing.TB, cfg Config, dies bool) *kernel.Kernel {
+// process makes a kernel on a handle of its own, which is mortal if it may die.
+func (f *Fleet) process(t testing.TB, cfg Config, mayDie bool) *kernel.Kernel {
 	t.Helper()
-	var st store.Store = f.Store.Process()
-	var m *mortal
-	if dies {
-		m = &mortal{Store: f.Store.Process(), crash: cfg.Crash, died: f.crashed}
-		st, f.writes = m, m.count
+	handle, dead, over := f.Store.Process(), make(chan struct{}), make(chan struct{})
+	var st store.Store = handle
+	if mayDie {
+		st = &mortal{Store: handle, fate: f.fate, dead: dead}
 	}
 	k, err := kernel.New(st, cfg.Kernel)
 	if err != nil {
 		t.Fatalf("kernel.New = %v", err)
 	}
 	t.Cleanup(k.Close)
-	if m != nil && cfg.Crash.Write > 0 {
-		var group sync.WaitGroup
-		over := make(chan struct{})
-		group.Go(func() {
-			select {
-			case <-f.crashed:
-				k.Close()
-			case <-over:
-			}
-		})
-		t.Cleanup(func() {
-			close(over)
-			group.Wait()
-		})
-	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		select {
+		case <-dead:
+			k.Close()
+		case <-over:
+		}
+	})
+	t.Cleanup(func() {
+		close(over)
+		group.Wait()
+	})
 	return k
 }
 
@@ -137,44 +132,45 @@ func run(t testing.TB, k *kernel.Kernel) {
 	})
 }
 
-// Crashed reports whether the process that was to die has.
+// Crashed reports whether a process has died.
 func (f *Fleet) Crashed() bool {
-	select {
-	case <-f.crashed:
-		return true
-	default:
-		return false
-	}
+	f.fate.mu.Lock()
+	defer f.fate.mu.Unlock()
+	return f.fate.met
 }
 
-// Writes returns how many writes the process that may die has made.
-func (f *Fleet) Writes() int { return f.writes() }
+// Writes returns how many writes were made by those who may die.
+func (f *Fleet) Writes() int {
+	f.fate.mu.Lock()
+	defer f.fate.mu.Unlock()
+	return f.fate.writes
+}
+
+// fate counts the writes of those who may die, and knows at which one dies.
+type fate struct {
+	crash Crash
+
+	mu     sync.Mutex
+	writes int
+	met    bool
+}
 
 // mortal is a handle whose process dies at a write.
 type mortal struct {
 	*memory.Store
-	crash Crash
-	died  chan struct{}
-
-	mu sync.Mutex
-	n  int
-}
-
-func (m *mortal) count() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.n
+	fate *fate
+	dead chan struct{}
 }
 
 var errKilled = errors.New("the process was killed")
 
 // write makes a write, unless it is the one at which the process dies.
 func (m *mortal) write(do func() error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.n++
-	dies := m.n == m.crash.Write
-	if dies && m.crash.Lost {
+	m.fate.mu.Lock()
+	defer m.fate.mu.Unlock()
+	m.fate.writes++
+	dies := m.fate.writes == m.fate.crash.Write
+	if dies && m.fate.crash.Lost {
 		m.die()
 		return errKilled
 	}
@@ -187,8 +183,9 @@ func (m *mortal) write(do func() error) error {
 }
 
 func (m *mortal) die() {
+	m.fate.met = true
 	m.Crash()
-	close(m.died)
+	close(m.dead)
 }
 
 // Submit is a write.
