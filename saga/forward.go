@@ -44,6 +44,8 @@ func (e *engine) drive(ctx context.Context) (kernel.Outcome, error) {
 		if e.interrupted(ctx) {
 			if !e.here {
 				// The next run is told with its claim, and has a context that ends only when the task is lost.
+				e.life.Clean = e.run.Fence().Epoch
+				e.dirty[lifeEntry] = true
 				return e.with(kernel.Outcome{Kind: "release"}), nil
 			}
 			ctx = context.WithoutCancel(ctx)
