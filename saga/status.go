@@ -206,7 +206,7 @@ func stateOf(t *kernel.Task, l *life) State {
 		return RollingBack
 	case t.Epoch == 0:
 		return Pending
-	case t.State == "parked" || t.State == "scheduled":
+	case t.State == "parked" || t.State == "scheduled" || l.Waits != "":
 		return Waiting
 	}
 	return Running
