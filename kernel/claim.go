@@ -12,16 +12,42 @@ import (
 
 // appetite is what the kernel knows of work that waits for it. k.mu guards it.
 type appetite struct {
-	hungry   bool // there may be something to claim
-	news     int  // grows with each hint, so that one that comes during a claim is not lost
-	claiming bool // one claim is under way at a time
-	turn     int  // grows with each claim
-	here     int  // submits under way that claim for RunHere
+	hungry   bool            // there may be something to claim
+	full     map[string]bool // queues that had no slot left when there may have been more in them
+	news     int             // grows with each hint, so that one that comes during a claim is not lost
+	claiming bool            // one claim is under way at a time
+	turn     int             // grows with each claim
+	here     int             // submits under way that claim for RunHere
 	nextAt   time.Time
 	cursors  map[string]string
 }
 
 func (a *appetite) wake() { a.hungry, a.news = true, a.news+1 }
+
+// wants reports whether a claim of these queues may find something.
+func (a *appetite) wants(free []store.QueueSlots) bool {
+	return a.hungry || slices.ContainsFunc(free, func(q store.QueueSlots) bool { return a.full[q.Queue] })
+}
+
+// setAside notes the queues that a claim leaves out, as they have no slot free: once they have, they are looked at, hint or not.
+func (a *appetite) setAside(slots map[string]int, free []store.QueueSlots) {
+	for queue := range slots {
+		if !slices.ContainsFunc(free, func(q store.QueueSlots) bool { return q.Queue == queue }) {
+			a.full[queue] = true
+		}
+	}
+}
+
+// fill notes which queues gave a claim as much as there were slots for: more may wait there.
+func (a *appetite) fill(asked []store.QueueSlots, got []Task) {
+	taken := map[string]int{}
+	for i := range got {
+		taken[got[i].Queue]++
+	}
+	for _, q := range asked {
+		a.full[q.Queue] = taken[q.Queue] >= q.Slots
+	}
+}
 
 // plan is a claim that is about to be made.
 type plan struct {
@@ -79,12 +105,15 @@ func (k *Kernel) plan() *plan {
 			return nil
 		}
 		p.suspect, p.req.Suspects = true, n
-	} else if !a.hungry {
+	} else if !a.hungry && !slices.Contains(slices.Collect(maps.Values(a.full)), true) {
 		return nil
 	}
 	p.req.Queues = k.freeSlots()
-	if len(p.req.Queues) == 0 {
+	if len(p.req.Queues) == 0 || !p.suspect && !a.wants(p.req.Queues) {
 		return nil
+	}
+	if a.hungry && !p.suspect {
+		a.setAside(k.cfg.Slots, p.req.Queues)
 	}
 	p.req.Worker, p.req.Kinds, p.req.Nonce = w.id, k.served, k.NewID()
 	a.claiming = true
@@ -134,12 +163,9 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 	if p.suspect {
 		k.suspects.took(len(res.Tasks), k.env.Now())
 	} else {
-		asked := 0
-		for _, q := range p.req.Queues {
-			asked += q.Slots
-		}
 		// After a refusal only a hint, of a beat at the latest, lets it claim again: it would be refused in a tight loop.
-		a.hungry = err == nil && (p.req.Repeat || res.Again || len(res.Tasks) >= asked || a.news != p.news)
+		a.hungry = err == nil && (p.req.Repeat || res.Again || a.news != p.news)
+		a.fill(p.req.Queues, res.Tasks)
 		a.nextAt = time.Time{}
 		if res.Next > 0 {
 			a.nextAt = k.env.Now().Add(res.Next)

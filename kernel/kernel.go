@@ -87,7 +87,7 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 		tickNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),
 		handlers: map[string]Handler{}, state: Idle,
 		runs: map[store.Fence]*Run{}, waiters: map[ID][]Signal{},
-		appetite: appetite{cursors: map[string]string{}}, suspects: suspects{allow: 1},
+		appetite: appetite{cursors: map[string]string{}, full: map[string]bool{}}, suspects: suspects{allow: 1},
 	}
 	k.forever = k.env.Detach(context.Background())
 	k.life, k.end = k.env.WithCancel(k.forever)

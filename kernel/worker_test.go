@@ -305,3 +305,25 @@ func TestAnIdleWorkerLeavesTheStoreAlone(t *testing.T) {
 		}
 	})
 }
+
+// A queue whose slots are all taken is claimed from again when one is free, also while another queue has slots to spare.
+func TestAFullQueueIsClaimedFromAgainBesideOneWithRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		instant := func(context.Context, *kernel.Run) (kernel.Outcome, error) { return kernel.Outcome{}, nil }
+		cfg := kernel.Config{Slots: map[string]int{"narrow": 2, "wide": 100}}
+		k := kerneltest.Start(t, cfg, handlers{"k": instant})
+		synctest.Wait()
+		begin := time.Now()
+		var ids []kernel.ID
+		for range 20 {
+			ids = append(ids, submit(t, k, kernel.Spec{Kind: "k", Queue: "narrow"}))
+		}
+		for _, id := range ids {
+			kerneltest.Wait(t, k, id, store.Done)
+		}
+		if took := time.Since(begin); took > 500*time.Millisecond {
+			t.Errorf("twenty instant tasks took %v: the worker waited for a beat", took)
+		}
+	})
+}
