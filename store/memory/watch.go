@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -66,13 +67,22 @@ func (s *Store) OnNotice(worker string, queues []string, fn func(store.Notice)) 
 	}
 }
 
-// Watch calls fn for each notice until ctx ends.
+// Watch calls fn for each notice until ctx ends. A reader that falls behind is told each thing once.
 func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn func(store.Notice)) error {
-	notices := make(chan store.Notice, 64)
+	var mu sync.Mutex
+	var waiting []store.Notice
+	pending := map[store.Notice]bool{}
+	more := make(chan struct{}, 1)
 	stop := s.OnNotice(worker, queues, func(n store.Notice) {
+		mu.Lock()
+		if !pending[n] {
+			pending[n] = true
+			waiting = append(waiting, n)
+		}
+		mu.Unlock()
 		select {
-		case notices <- n:
-		default: // a hint that finds no room is lost, as any hint may be; those before it make the reader look
+		case more <- struct{}{}:
+		default: // it will look
 		}
 	})
 	defer stop()
@@ -81,7 +91,14 @@ func (s *Store) Watch(ctx context.Context, worker string, queues []string, fn fu
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case n := <-notices:
+		case <-more:
+		}
+		mu.Lock()
+		list := waiting
+		waiting = nil
+		clear(pending)
+		mu.Unlock()
+		for _, n := range list {
 			fn(n)
 		}
 	}
