@@ -45,6 +45,7 @@ prove: ## plant one bug at a time and show that the suites find each
 bench: ## (not there yet) measurements side by side with other libraries
 	@echo "make bench: not there yet: it comes once there are stores to compare with those of others" >&2; exit 1
 
-setup: ## fetch what the tests need: modules, and PostgreSQL, pgbouncer and Redis to start private servers from
+setup: ## fetch what the tests need: modules, and PostgreSQL, pgbouncer, Redis and an S3 server to start private ones from
 	@$(GO) mod download
+	@$(GO) tool -n -modfile=tools/s3/go.mod versitygw >/dev/null
 	@test/servers/install.sh

@@ -23,15 +23,15 @@
 //
 // A job is defined once, served by the processes that run it, and started from anywhere:
 //
-//	var Welcome = job.Define("welcome", func(ctx context.Context, u User) (string, error) {
-//		return "hello, " + u.Name, nil
+//	var Welcome = job.Define("welcome", func(ctx context.Context, name string) (int, error) {
+//		return fmt.Println("hello,", name)
 //	}, job.Config{})
 //
 //	db, err := sqlite.Open(ctx, sqlite.Config{Path: "app.db"})
 //	k, err := kernel.New(db, kernel.Config{})
-//	Welcome.Serve(k)                                                  // this process runs it
-//	h, err := Welcome.Start(ctx, k, User{Name: "Ann"}, job.Options{}) // from here on it ends, whatever dies
-//	err = k.Run(ctx)                                                  // works until ctx ends, then drains
+//	Welcome.Serve(k)                                      // this process runs it
+//	h, err := Welcome.Start(ctx, k, "Ann", job.Options{}) // from here on it ends, whatever dies
+//	err = k.Run(ctx)                                      // works until ctx ends, then drains
 //
 // examples/first is the whole program.
 //

@@ -17,7 +17,7 @@ func (r *Run) Save(ctx context.Context, entries map[string][]byte, consume ...ID
 		if err := store.CheckKey("entry", name); err != nil {
 			return err
 		}
-		if err := r.k.fits("entry "+name, r.task.Kind, len(value)); err != nil {
+		if err := r.k.fits("entry "+name, r.task.Kind, value); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (k *Kernel) openMessages(t Task, list []Message) (err error) {
 		return nil
 	}
 	for i, m := range list {
-		if list[i].Body, err = k.unseal(t.ID, "message", m.Body); err != nil {
+		if list[i].Body, err = k.unseal(t.ID, "message/"+m.ID.String(), m.Body); err != nil {
 			return err
 		}
 	}
@@ -133,14 +133,16 @@ func (r *Run) Progress(done, total int64, note string) {
 func (k *Kernel) saveProgress(ctx context.Context) {
 	k.mu.Lock()
 	var saves []store.SaveRequest
+	var tasks []*Task
 	for _, r := range k.sortedRuns() {
 		if r.progress != nil && !r.settling {
-			saves = append(saves, store.SaveRequest{Fence: r.fence, Progress: r.progress})
+			saves, tasks = append(saves, store.SaveRequest{Fence: r.fence, Progress: r.progress}), append(tasks, &r.task)
 			r.progress = nil
 		}
 	}
 	k.mu.Unlock()
-	for _, s := range saves {
+	for i, s := range saves {
+		s.Progress = k.sealNote(tasks[i], s.Progress)
 		err := k.call(ctx, k.cfg.Beat, func(ctx context.Context) error {
 			_, err := k.store.Save(ctx, s)
 			return err

@@ -10,15 +10,11 @@ import (
 
 // Get reads a task. What is sealed is opened if this process can; if not, the error says so and the rest is there.
 func (k *Kernel) Get(ctx context.Context, id ID) (Task, error) {
-	var t Task
-	err := k.ask(ctx, func(ctx context.Context) (err error) {
-		t, err = k.store.Get(ctx, id)
-		return err
-	})
+	t, err := k.record(ctx, id)
 	if err != nil {
 		return t, fmt.Errorf("get task %s: %w", id, err)
 	}
-	return k.openTask(t)
+	return k.openTask(ctx, t)
 }
 
 // Load reads entries of a task's checkpoint, all of them if none is named, whoever saved them and whether it has ended or not.
@@ -35,13 +31,25 @@ func (k *Kernel) Load(ctx context.Context, t Task, names ...string) (map[string]
 	return entries, wrap("load entries of task "+t.ID.String(), err)
 }
 
-// List pages through tasks. Payloads that are sealed stay sealed.
+// record reads a task as it is stored.
+func (k *Kernel) record(ctx context.Context, id ID) (t Task, err error) {
+	err = k.ask(ctx, func(ctx context.Context) (err error) {
+		t, err = k.store.Get(ctx, id)
+		return err
+	})
+	return t, err
+}
+
+// List pages through tasks. Payloads that are sealed stay sealed, and what is in a blob stays there.
 func (k *Kernel) List(ctx context.Context, f store.Filter, page store.PageRequest) (store.Page[Task], error) {
 	var p store.Page[Task]
 	err := k.ask(ctx, func(ctx context.Context) (err error) {
 		p, err = k.store.List(ctx, f, page)
 		return err
 	})
+	for i, t := range p.Items {
+		p.Items[i] = veil(t)
+	}
 	return p, wrap("list tasks", err)
 }
 
@@ -76,18 +84,20 @@ func (k *Kernel) Send(ctx context.Context, m Message) (ID, error) {
 	if err := store.CheckName("message name", m.Name); err != nil {
 		return ID{}, err
 	}
-	if err := k.fits("message "+m.Name, "message", len(m.Body)); err != nil {
+	if err := k.fits("message "+m.Name, "message", m.Body); err != nil {
 		return ID{}, err
 	}
 	if m.ID.IsZero() {
 		m.ID = k.NewID()
 	}
-	if k.cfg.Sealer != nil {
-		body, err := k.seal(m.Task, "message", m.Body)
-		if err != nil {
-			return ID{}, err
+	t, err := k.record(ctx, m.Task) // a message is sealed if its task is, whatever this process does by default
+	if err != nil {
+		return ID{}, fmt.Errorf("send to task %s: %w", m.Task, err)
+	}
+	if !t.Sealed.IsZero() {
+		if m.Body, err = k.seal(m.Task, "message/"+m.ID.String(), m.Body); err != nil {
+			return ID{}, fmt.Errorf("send to task %s: %w", m.Task, err)
 		}
-		m.Body = body
 	}
 	return m.ID, wrap("send to task "+m.Task.String(), k.ask(ctx, func(ctx context.Context) error { return k.store.Send(ctx, m) }))
 }

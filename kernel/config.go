@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlast-go/outlast/blob"
+	"github.com/outlast-go/outlast/seal"
 	"github.com/outlast-go/outlast/store"
 )
 
@@ -63,6 +65,14 @@ type Config struct {
 	Around []func(Handler) Handler
 	// Sealer encrypts what is stored of tasks. Default: nothing is sealed.
 	Sealer Sealer
+	// Blobs keep what is too large for a record: the last one writes, all of them read. Default: none; all payloads stay in their records.
+	Blobs []blob.Named
+	// BlobThreshold is how large args and results may be that stay in the record, in bytes; more goes to Blobs, up to MaxPayload.
+	// Default 64 KiB; negative: all stay. (payload_store_threshold)
+	BlobThreshold int
+	// BlobGrace is how old a blob must be before it is removed because its task is not there: longer than any Submit may take. Default
+	// 1 h; at least the store's Horizon.
+	BlobGrace time.Duration
 	// Env is the world around the kernel. Default: the real one.
 	Env Env
 }
@@ -84,6 +94,7 @@ func (c Config) withDefaults() Config {
 		{&c.PruneEvery, time.Minute},
 		{&c.Timeout, 30 * time.Minute},
 		{&c.Retention, 24 * time.Hour},
+		{&c.BlobGrace, time.Hour},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -94,6 +105,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxPayload == 0 {
 		c.MaxPayload = 1 << 20
+	}
+	if c.BlobThreshold == 0 {
+		c.BlobThreshold = 64 << 10
 	}
 	if c.Name == "" {
 		c.Name = hostName()
@@ -132,6 +146,7 @@ func (c Config) validate() error {
 		{"PruneEvery", c.PruneEvery, true},
 		{"Timeout", c.Timeout, true},
 		{"Retention", c.Retention, true},
+		{"BlobGrace", c.BlobGrace, false},
 	} {
 		if d.value < 0 && !d.negative {
 			return badConfig(d.field, "is %v; it must be positive, or 0 for the default", d.value)
@@ -161,6 +176,9 @@ func (c Config) validateRest() error {
 	}
 	if err := store.CheckName("Name", c.Name); err != nil {
 		return fmt.Errorf("kernel.Config: %w", err)
+	}
+	if ring, ok := c.Sealer.(*seal.Ring); ok && ring == nil {
+		return badConfig("Sealer", "is a ring without keys; look at the error of what made it, or leave it out")
 	}
 	return nil
 }

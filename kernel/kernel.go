@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/outlast-go/outlast/blob"
 	"github.com/outlast-go/outlast/store"
 )
 
@@ -40,6 +41,8 @@ type Kernel struct {
 	heres       *gather[*here, struct{}]
 	visits      *gather[struct{}, error]
 	storeAway   atomic.Bool
+	blobs       *blob.Set
+	sweeper     *blob.Sweep
 	ids         idSource
 
 	kick    Signal // the claim loop should look again
@@ -80,7 +83,12 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	blobs, err := blob.NewSet(st.Info().ID, cfg.Blobs...)
+	if err != nil {
+		return nil, badConfig("Blobs", "cannot be used: %v", err)
+	}
 	k := &Kernel{
+		blobs: blobs, sweeper: blob.NewSweep(blobs),
 		store: st, cfg: cfg, env: cfg.Env, log: cfg.Logger,
 		crew: newCrew(cfg.Env),
 		kick: cfg.Env.NewSignal(), beatNow: cfg.Env.NewSignal(), sweep: cfg.Env.NewSignal(),

@@ -22,6 +22,7 @@ type Run struct {
 	here    bool // by RunHere: it takes no slot
 	handler Handler
 	order   int64
+	shut    bool      // the task could not be opened, or its outcome not sealed
 	claimed time.Time // when the claim was sent: the attempt's time runs from there, as it does in the store
 	started time.Time
 
@@ -72,8 +73,8 @@ func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
 			out, err = Outcome{}, &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	if r.opened, err = r.k.openTask(r.task); err != nil {
-		return Outcome{}, Permanent(err)
+	if r.opened, err = r.k.openTask(ctx, r.task); err != nil {
+		return r.unopened(err)
 	}
 	return r.handler(ctx, r)
 }
@@ -187,8 +188,8 @@ func (r *Run) Attempt() int { return r.task.Attempts + 1 }
 // compared with it, in whatever process that was.
 func (r *Run) Now() time.Time { return r.task.StartedAt.Add(r.k.env.Now().Sub(r.claimed)) }
 
-// Fits says that something of so many bytes can never be stored: kernel.ErrInvalid with what and the bound.
-func (r *Run) Fits(what string, size int) error { return r.k.fits(what, r.task.Kind, size) }
+// MaxPayload returns how many bytes a result or an entry may have; negative: there is no bound.
+func (r *Run) MaxPayload() int { return r.k.cfg.MaxPayload }
 
 // Asked returns why the task was asked to end, or nothing. An Owned task must end itself then.
 func (r *Run) Asked() string {

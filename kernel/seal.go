@@ -1,18 +1,37 @@
 package kernel
 
 import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/outlast-go/outlast/blob"
+	"github.com/outlast-go/outlast/seal"
+	"github.com/outlast-go/outlast/store"
 )
 
-// Sealer encrypts what is stored. about binds a sealed text to its place: it must be the same to open it.
-type Sealer interface {
-	Seal(about string, plain []byte) ([]byte, error)
-	Open(about string, sealed []byte) ([]byte, error)
-}
+// Sealer encrypts what is stored: a seal.Ring, or the user's own. about binds a sealed text to its place: it must be the same to
+// open it. An error of Open may be seal.ErrUnknownKey (another process may be able to) or seal.ErrForged (nobody is); after any
+// other the run is tried again as after an error of the handler's own.
+//
+// A task is sealed as a whole or not at all, as the process that submits it decides: args, results, checkpoint entries,
+// messages, notes of progress, and the texts and details of errors. What the store itself works with is not: ids, kinds,
+// queues, keys, labels, reasons, the names of entries and messages.
+type Sealer = seal.Sealer
 
-// errNoSealer says that a task is sealed and this process cannot open it.
-var errNoSealer = errors.New("the task is sealed, and this process has no sealer: set Config.Sealer")
+// sealedText stands where a text of a sealed task would be.
+const sealedText = "(sealed)"
+
+// keyWait is how long a task waits that this process has no key for: another one may.
+const keyWait = 10 * time.Second
+
+// ErrNoSealer says that a task is sealed and this process cannot open it: Config.Sealer is not set.
+var ErrNoSealer = errors.New("the task is sealed, and this process has no sealer: set Config.Sealer")
+
+var errNotSealed = errors.New("not sealed")
 
 func about(id ID, field string) string { return id.String() + "/" + field }
 
@@ -29,13 +48,17 @@ func (k *Kernel) sealArgs(s Spec, id ID) (Spec, error) {
 	return s, nil
 }
 
+// seal seals what belongs to a sealed task. What is not there stays so.
 func (k *Kernel) seal(id ID, field string, plain []byte) ([]byte, error) {
-	if k.cfg.Sealer == nil || plain == nil {
-		return plain, nil
+	switch {
+	case plain == nil:
+		return nil, nil
+	case k.cfg.Sealer == nil:
+		return nil, fmt.Errorf("%w: %w", errNotSealed, ErrNoSealer)
 	}
 	sealed, err := k.cfg.Sealer.Seal(about(id, field), plain)
 	if err != nil {
-		return nil, fmt.Errorf("seal %s: %w", field, err)
+		return nil, fmt.Errorf("%s: %w: %w", field, errNotSealed, err)
 	}
 	return sealed, nil
 }
@@ -45,7 +68,7 @@ func (k *Kernel) unseal(id ID, field string, sealed []byte) ([]byte, error) {
 		return nil, nil
 	}
 	if k.cfg.Sealer == nil {
-		return nil, errNoSealer
+		return nil, ErrNoSealer
 	}
 	plain, err := k.cfg.Sealer.Open(about(id, field), sealed)
 	if err != nil {
@@ -54,40 +77,114 @@ func (k *Kernel) unseal(id ID, field string, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// openTask opens what is sealed of a task. A task that is not sealed is left as it is.
-func (k *Kernel) openTask(t Task) (Task, error) {
+// openTask opens what is sealed of a task, and fetches what is not in the record.
+func (k *Kernel) openTask(ctx context.Context, t Task) (Task, error) {
+	t, err := k.unsealTask(t)
+	if err != nil {
+		return t, err
+	}
+	return k.fetchTask(ctx, t)
+}
+
+// unsealTask opens what is sealed of a task. A task that is not sealed is left as it is.
+func (k *Kernel) unsealTask(t Task) (Task, error) {
 	if t.Sealed.IsZero() {
 		return t, nil
 	}
+	if k.cfg.Sealer == nil {
+		return veil(t), ErrNoSealer
+	}
 	args, err1 := k.unseal(t.Sealed, "args", t.Args)
 	result, err2 := k.unseal(t.ID, "result", t.Result)
-	t.Args, t.Result = args, result
-	if t.Error != nil && t.Error.Detail != nil {
-		e := *t.Error
-		var err3 error
-		e.Detail, err3 = k.unseal(t.ID, "error", e.Detail)
-		t.Error, err2 = &e, errors.Join(err2, err3)
+	note, err3 := k.openNote(&t)
+	e, err4 := k.openError(&t)
+	t.Args, t.Result, t.Progress.Note, t.Error = args, result, note, e
+	return t, errors.Join(err1, err2, err3, err4)
+}
+
+// veil takes sealed texts out of a record that is shown unopened.
+func veil(t Task) Task {
+	if !t.Sealed.IsZero() && t.Progress.Note != "" {
+		t.Progress.Note = sealedText
 	}
-	return t, errors.Join(err1, err2)
+	return t
+}
+
+// sealNote seals the note of a run's progress. A note that cannot be sealed is not worth an outcome: it is left out.
+func (k *Kernel) sealNote(t *Task, p *Progress) *Progress {
+	if p == nil || t.Sealed.IsZero() || p.Note == "" {
+		return p
+	}
+	hidden := *p
+	sealed, err := k.seal(t.ID, "note", []byte(p.Note))
+	hidden.Note = base64.RawStdEncoding.EncodeToString(sealed)
+	if err != nil {
+		hidden.Note = ""
+	}
+	return &hidden
+}
+
+func (k *Kernel) openNote(t *Task) (string, error) {
+	if t.Progress.Note == "" {
+		return "", nil
+	}
+	sealed, err := base64.RawStdEncoding.DecodeString(t.Progress.Note)
+	if err != nil {
+		return sealedText, fmt.Errorf("open note: %w: %w", seal.ErrForged, err)
+	}
+	note, err := k.unseal(t.ID, "note", sealed)
+	if err != nil {
+		return sealedText, err
+	}
+	return string(note), nil
+}
+
+// sealError hides what an error says: its text may repeat what the task is about. Its type stays.
+func (k *Kernel) sealError(t *Task, e *store.Error) (*store.Error, error) {
+	if e == nil || t.Sealed.IsZero() {
+		return e, nil
+	}
+	plain := append(binary.AppendUvarint(nil, uint64(len(e.Message))), e.Message...)
+	detail, err := k.seal(t.ID, "error", append(plain, e.Detail...))
+	return &store.Error{Message: sealedText, Type: e.Type, Detail: detail}, err
+}
+
+// openError opens what sealError hid. What the store itself says of a sealed task, of a crash for one, is not sealed.
+func (k *Kernel) openError(t *Task) (*store.Error, error) {
+	if t.Error == nil || t.Error.Message != sealedText || t.Error.Detail == nil {
+		return t.Error, nil
+	}
+	plain, err := k.unseal(t.ID, "error", t.Error.Detail)
+	if err != nil {
+		return t.Error, err
+	}
+	size, n := binary.Uvarint(plain)
+	if n <= 0 || size > uint64(len(plain)-n) {
+		return t.Error, fmt.Errorf("open error: %w", seal.ErrForged)
+	}
+	e := &store.Error{Message: string(plain[n : n+int(size)]), Type: t.Error.Type}
+	if rest := plain[n+int(size):]; len(rest) > 0 {
+		e.Detail = rest
+	}
+	return e, nil
 }
 
 // sealOutcome seals what an outcome of a sealed task carries, and prepares what it submits.
-func (k *Kernel) sealOutcome(t *Task, out Outcome) (Outcome, error) {
+func (k *Kernel) sealOutcome(r *Run, out Outcome) (Outcome, error) {
 	var err error
-	if !t.Sealed.IsZero() {
+	if t := &r.task; !t.Sealed.IsZero() {
 		if out.Result, err = k.seal(t.ID, "result", out.Result); err != nil {
 			return out, err
 		}
 		if out.Entries, err = k.sealEntries(t.ID, out.Entries); err != nil {
 			return out, err
 		}
-		if out.Error != nil {
-			e := *out.Error
-			if e.Detail, err = k.seal(t.ID, "error", e.Detail); err != nil {
+		if !r.shut { // else the error is the kernel's own, and says why nothing can be sealed
+			if out.Error, err = k.sealError(t, out.Error); err != nil {
 				return out, err
 			}
-			out.Error = &e
 		}
+		out.Progress = k.sealNote(t, out.Progress)
 	}
 	groups, follow := make([]NewGroup, len(out.Groups)), make([]Spec, len(out.Follow))
 	for i, g := range out.Groups {
@@ -105,7 +202,7 @@ func (k *Kernel) sealOutcome(t *Task, out Outcome) (Outcome, error) {
 }
 
 func (k *Kernel) sealEntries(id ID, entries map[string][]byte) (map[string][]byte, error) {
-	if k.cfg.Sealer == nil || len(entries) == 0 {
+	if len(entries) == 0 {
 		return entries, nil
 	}
 	sealed := make(map[string][]byte, len(entries))
@@ -132,4 +229,44 @@ func (k *Kernel) openEntries(t Task, entries map[string][]byte) (map[string][]by
 		entries[name] = plain
 	}
 	return entries, nil
+}
+
+// unopened decides on a run whose task could not be opened. Where another process may have the key, or the store of its blobs, the task
+// waits for it, at no cost; a seal that is broken or a blob that is gone fails it for good; anything else is a failed attempt.
+func (r *Run) unopened(err error) (Outcome, error) {
+	r.shut = true
+	if errors.Is(err, errBlob) {
+		err = judgeBlob(err)
+	} else {
+		err = Typed("seal", err)
+	}
+	switch {
+	case errors.Is(err, ErrNoSealer), errors.Is(err, seal.ErrUnknownKey), errors.Is(err, blob.ErrUnknownStore):
+		return Outcome{Kind: store.OutcomeSnooze, Delay: r.k.jitter(keyWait), Error: describe(err)}, nil
+	case errors.Is(err, seal.ErrForged):
+		return Outcome{}, Permanent(err)
+	}
+	return Outcome{}, err
+}
+
+// refused is the outcome of a run whose own one cannot be written. A sealer or a store of blobs that fails may work again: that
+// costs an attempt.
+func (r *Run) refused(err error) Outcome {
+	out := Outcome{Kind: store.OutcomeFail, Reason: "invalid", Error: describe(Typed("invalid", err))}
+	switch {
+	case errors.Is(err, errNotSealed):
+		out = r.failed(Typed("seal", err))
+		r.shut = true // the error is the sealer's, and cannot be sealed
+	case errors.Is(err, errBlob):
+		out = r.failed(Typed("blob", err))
+	}
+	if r.shut {
+		return out
+	}
+	hidden, err := r.k.sealError(&r.task, out.Error)
+	if err != nil {
+		hidden = &store.Error{Message: sealedText, Type: out.Error.Type}
+	}
+	out.Error = hidden
+	return out
 }

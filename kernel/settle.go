@@ -20,12 +20,12 @@ type settlement struct {
 func (k *Kernel) settle(r *Run, out Outcome) store.Completed {
 	out, err := k.check(r, out)
 	if err != nil {
-		out = Outcome{Kind: store.OutcomeFail, Reason: "invalid", Error: describe(Typed("invalid", err))}
+		out = r.refused(err)
 	}
 	answer, sent := k.complete(r, out)
 	if sent && errors.Is(answer.Err, store.ErrInvalid) {
 		// The store refuses what the handler wants to be written: no repeat can mend that.
-		answer, _ = k.write(r, Outcome{Kind: store.OutcomeFail, Reason: "invalid", Error: describe(Typed("invalid", answer.Err))})
+		answer, _ = k.write(r, r.refused(answer.Err))
 	}
 	if !sent {
 		return store.Completed{State: store.Ready, Err: ErrDraining}
@@ -62,18 +62,22 @@ func (r *Run) Completion(out Outcome) (Completion, error) {
 
 // check refuses what can never be stored, and seals the rest.
 func (k *Kernel) check(r *Run, out Outcome) (Outcome, error) {
-	if err := k.fits("result", r.task.Kind, len(out.Result)); err != nil {
+	if err := k.fits("result", r.task.Kind, out.Result); err != nil {
 		return out, err
 	}
 	for name, value := range out.Entries {
-		if err := k.fits("entry "+name, r.task.Kind, len(value)); err != nil {
+		if err := k.fits("entry "+name, r.task.Kind, value); err != nil {
 			return out, err
 		}
 	}
 	if n := len(out.Follow); n > store.FollowLimit {
 		return out, fmt.Errorf("%w: the outcome has %d follow-ups; at most %d are allowed: submit more through a group", store.ErrInvalid, n, store.FollowLimit)
 	}
-	return k.sealOutcome(&r.task, out)
+	out, err := k.spillResult(r, out)
+	if err != nil {
+		return out, err
+	}
+	return k.sealOutcome(r, out)
 }
 
 // complete writes the outcome of a run unless somebody else does already: a drain gives back what the handler has not finished.
@@ -84,8 +88,9 @@ func (k *Kernel) complete(r *Run, out Outcome) (store.Completed, bool) {
 		return store.Completed{}, false
 	}
 	r.settling = true
-	out.Progress = r.progress
+	progress := r.progress
 	k.mu.Unlock()
+	out.Progress = k.sealNote(&r.task, progress)
 	return k.write(r, out)
 }
 

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func (k *Kernel) submit(ctx context.Context, groups []NewGroup, specs []Spec) ([
 		sub.groups[i] = prepared
 	}
 	for i, s := range specs {
-		prepared, err := k.prepare(s)
+		prepared, err := k.prepareSpilling(ctx, s)
 		all[i] = Submitted{ID: prepared.ID, Err: err}
 		if err == nil {
 			sub.specs = append(sub.specs, prepared)
@@ -128,6 +129,27 @@ func (k *Kernel) Prepare(s Spec) (Spec, error) { return k.prepare(s) }
 
 // prepare fills in the defaults, checks and seals a Spec. Nothing that fails here has reached the store.
 func (k *Kernel) prepare(s Spec) (Spec, error) {
+	s, err := k.checkSpec(s)
+	if err != nil {
+		return s, err
+	}
+	return k.sealSpec(s)
+}
+
+// prepareSpilling does so for a task that is submitted by itself: its args may leave the record. The blob is there before the
+// task is; if the task never comes, it is swept.
+func (k *Kernel) prepareSpilling(ctx context.Context, s Spec) (Spec, error) {
+	s, err := k.checkSpec(s)
+	if err == nil && k.spills(s.Args) && s.Sealed.IsZero() {
+		s.Args, err = k.spill(ctx, s.ID, s.Args)
+	}
+	if err != nil {
+		return s, err
+	}
+	return k.sealSpec(s)
+}
+
+func (k *Kernel) checkSpec(s Spec) (Spec, error) {
 	if s.ID.IsZero() {
 		s.ID = k.NewID()
 	}
@@ -135,15 +157,20 @@ func (k *Kernel) prepare(s Spec) (Spec, error) {
 	if err := s.Validate(); err != nil {
 		return s, fmt.Errorf("task of kind %.40q: %w", s.Kind, err)
 	}
-	if err := k.fits("args", s.Kind, len(s.Args)); err != nil {
+	if err := k.fits("args", s.Kind, s.Args); err != nil {
 		return s, err
 	}
 	if s.OnEnd != nil {
+		return s, k.fits("args of OnEnd", s.OnEnd.Kind, s.OnEnd.Args)
+	}
+	return s, nil
+}
+
+// sealSpec seals the args of a task, and of what follows its ending.
+func (k *Kernel) sealSpec(s Spec) (Spec, error) {
+	if s.OnEnd != nil {
 		next := *s.OnEnd
-		if err := k.fits("args of OnEnd", next.Kind, len(next.Args)); err != nil {
-			return s, err
-		}
-		sealed, err := k.sealArgs(next, s.ID)
+		sealed, err := k.sealArgs(next, store.OnEndID(s.ID, 0)) // no place of the task's own: the two cannot be swapped
 		if err != nil {
 			return s, err
 		}
@@ -202,8 +229,11 @@ func (k *Kernel) fill(s Spec) Spec {
 	return s
 }
 
-func (k *Kernel) fits(what, kind string, size int) error {
-	if k.cfg.MaxPayload >= 0 && size > k.cfg.MaxPayload {
+func (k *Kernel) fits(what, kind string, payload []byte) error {
+	if bytes.HasPrefix(payload, spilled) {
+		return fmt.Errorf("%w: the %s of kind %q begin as what stands for a blob; use PutBlob and a Ref", store.ErrInvalid, what, kind)
+	}
+	if size := len(payload); k.cfg.MaxPayload >= 0 && size > k.cfg.MaxPayload {
 		return fmt.Errorf("%w: the %s of kind %q have %d bytes; at most %d are allowed: raise Config.MaxPayload, or store the data elsewhere and pass a reference",
 			store.ErrInvalid, what, kind, size, k.cfg.MaxPayload)
 	}

@@ -107,6 +107,9 @@ func (k *Kernel) pruneLoop(ctx context.Context) {
 	if k.cfg.PruneEvery < 0 {
 		return
 	}
+	if !k.blobs.Empty() && k.store.Info().ID == "" {
+		k.log.Warn("blobs are never swept: the store cannot tell its own from those of others", "engine", k.store.Info().Engine)
+	}
 	pause := k.env.NewSignal()
 	for ctx.Err() == nil {
 		pause.Wait(ctx, k.jitter(k.cfg.PruneEvery))
@@ -120,6 +123,9 @@ func (k *Kernel) pruneLoop(ctx context.Context) {
 			if err != nil || removed < chunk {
 				break
 			}
+		}
+		if !k.blobs.Empty() {
+			k.sweepBlobs(ctx)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 const lookAgain = 5 * time.Second
 
 // Wait returns a task once it has ended, by whichever road: look at its State. It is told by the store, and does not poll. If
-// ctx ends first, the error is its cause, and the task is as it was last seen.
+// ctx ends first, the error is its cause, and the task is as it was last seen, with what is sealed unopened.
 func (k *Kernel) Wait(ctx context.Context, id ID) (Task, error) {
 	return k.WaitFor(ctx, id, func(*Task) bool { return false })
 }
@@ -22,12 +23,15 @@ func (k *Kernel) WaitFor(ctx context.Context, id ID, enough func(*Task) bool) (T
 	signal := k.follow(id)
 	defer k.unfollow(id, signal)
 	for {
-		t, err := k.Get(ctx, id)
-		if err != nil || t.State.Terminal() || enough(&t) {
-			return t, err
+		t, err := k.record(ctx, id)
+		if err != nil {
+			return t, fmt.Errorf("get task %s: %w", id, err)
+		}
+		if t.State.Terminal() || enough(&t) {
+			return k.openTask(ctx, t)
 		}
 		if signal.Wait(ctx, k.jitter(lookAgain)); ctx.Err() != nil {
-			return t, context.Cause(ctx)
+			return veil(t), context.Cause(ctx)
 		}
 	}
 }

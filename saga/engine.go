@@ -121,16 +121,25 @@ func (e *engine) at(path string) *record {
 // event adds a line to the timeline of a step, or of the saga if path is empty.
 func (e *engine) event(path, kind string, attempt int, text string) {
 	e.seq++
-	ev := Event{Seq: e.seq, At: e.run.Now().UTC(), Step: path, Kind: kind, Attempt: attempt, Text: clip(text)}
+	ev := Event{Seq: e.seq, At: e.run.Now().UTC(), Step: path, Kind: kind, Attempt: attempt, Text: clip(text, 256)}
 	if path == "" {
 		e.life.Events = append(e.life.Events, ev)
 		e.dirty[lifeEntry] = true
 		return
 	}
 	r := e.at(path)
+	if len(r.Events) == mostEvents {
+		r.Events = slices.Delete(r.Events, mostEvents/2, mostEvents/2+1) // one that is tried for ever
+	}
 	r.Events = append(r.Events, ev)
 	e.dirty[stepEntry+path] = true
 }
+
+// Bounds of what is told of one step.
+const (
+	mostEvents = 64
+	recordRoom = 32 << 10
+)
 
 // entries are what has changed since the last save.
 func (e *engine) entries() map[string][]byte {
@@ -207,8 +216,10 @@ func (e *engine) encode(what string, v any) ([]byte, error) {
 	if err != nil {
 		return nil, Permanent(fmt.Errorf("the result of %s %w", what, err))
 	}
-	if err := e.run.Fits("result of "+what, len(data)); err != nil {
-		return nil, Permanent(err)
+	// What is told of a step stands beside its result, and grows.
+	if most := e.run.MaxPayload(); most >= 0 && len(data) > most-min(most/4, recordRoom) {
+		return nil, Permanent(fmt.Errorf("%w: the result of %s has %d bytes; that is more than kernel.Config.MaxPayload leaves room for: store the data elsewhere and return a reference",
+			kernel.ErrInvalid, what, len(data)))
 	}
 	for id, s := range secrets {
 		e.vault[id] = s

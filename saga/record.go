@@ -178,7 +178,7 @@ func asFault(err error) *fault {
 	if err == nil {
 		return nil
 	}
-	f := &fault{Message: clip(err.Error()), Type: kernel.ErrorType(err)}
+	f := &fault{Message: clip(err.Error(), 2048), Type: kernel.ErrorType(err)}
 	var p *panicError
 	switch {
 	case f.Type != "":
@@ -190,8 +190,7 @@ func asFault(err error) *fault {
 	return f
 }
 
-func clip(text string) string {
-	const most = 4096
+func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -131,6 +131,19 @@
 // task that is due sooner than every other are noticed as work; a change of a followed task, and a request to a running one, each
 // as such.
 //
+// # Resealing
+//
+// What is sealed in a record is bytes to the store. Reseal replaces such bytes, and nothing else, while the Version of the record is the
+// one that the caller has read: state, owner, fence, times, wakes and history stay, nobody is noticed, and the owner of a running task
+// goes on under its fence. The Version grows by one, so of two that read the same one wins, and a repeat after a lost answer is ErrChanged: its
+// caller reads again, and finds that it is done. Outcomes, saves and messages all move the Version of their task; what was stripped
+// meanwhile is no longer there to be replaced.
+//
+// # Blobs
+//
+// A store may keep large payloads beside its records: chunks under (key, number), each written once. The same chunk again has no effect,
+// another one under its number is ErrDuplicate. Blobs have no part in the life of tasks: nothing removes them but DeleteBlob.
+//
 // # Cost
 //
 // Claim, Complete, Recover, Promote and Prune cost what they return, never what is stored. Lists page by cursor.

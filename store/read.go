@@ -92,6 +92,7 @@ type Key struct {
 type Info struct {
 	Engine    string
 	Namespace string
+	ID        string       // made by chance with the namespace, the same for ever: no two have it. Empty: the engine cannot tell
 	Version   string       // of the engine beneath
 	Schema    int          // of the records
 	Evidence  EvidenceKind // what workers of this handle can hold

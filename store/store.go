@@ -55,6 +55,27 @@ type Stager interface {
 	Stage(ctx context.Context, c Completion) error
 }
 
+// Resealer is offered by stores that can replace what is sealed where it stands.
+type Resealer interface {
+	// Reseal replaces sealed bytes of one record. ErrChanged if its Version is not the one that was named, or if it has not got what is to be
+	// replaced; ErrNotFound if there is no such record. A running task whose outcome is staged is ErrState: once it is settled, it can
+	// be resealed.
+	Reseal(ctx context.Context, req ResealRequest) error
+}
+
+// Blobs is offered by stores that keep large payloads, in chunks.
+type Blobs interface {
+	// PutChunk stores one chunk of a blob, at most ChunkLimit bytes. The same again has no effect; another one under the same number is
+	// ErrDuplicate. Keys are as names; numbers begin at 0.
+	PutChunk(ctx context.Context, key string, number int, data []byte) error
+	// Chunk reads one. ErrNotFound if it is not there.
+	Chunk(ctx context.Context, key string, number int) ([]byte, error)
+	// DeleteBlob removes up to 100 chunks of a blob, the last ones first; more says that some are left. There need not be one.
+	DeleteBlob(ctx context.Context, key string) (more bool, err error)
+	// BlobList pages through blobs, by key.
+	BlobList(ctx context.Context, page PageRequest) (Page[BlobInfo], error)
+}
+
 // Fleet is the life of workers.
 type Fleet interface {
 	// Join creates a worker. The handle takes what evidence it can and keeps it until Leave or the end of the process.

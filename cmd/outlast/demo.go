@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlast-go/outlast/cmd/outlast/engine"
 	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/test/crash"
 )
@@ -35,7 +36,7 @@ type demoOptions struct {
 func demo(ctx context.Context, args []string, out, errs io.Writer) int {
 	var o demoOptions
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	flags.StringVar(&o.store, "store", "", "store to work on: sqlite:path/to/file.db (default: a file in a temporary folder)")
+	flags.StringVar(&o.store, "store", "", "store to work on: "+engine.Forms+" (default: an SQLite file in a temporary folder)")
 	flags.IntVar(&o.workers, "workers", 3, "worker processes at a time")
 	flags.IntVar(&o.tasks, "tasks", 5000, "tasks to submit")
 	flags.IntVar(&o.kills, "kills", 10, "how often a worker is killed with SIGKILL, and another started")
@@ -110,7 +111,7 @@ func runDemo(ctx context.Context, o demoOptions, out, errs io.Writer) (crash.Rep
 	return crash.Run(ctx, crash.Config{
 		Store: o.store, Workers: o.workers, Tasks: o.tasks, Kills: o.kills, Stops: o.stops, Seed: o.seed, Dir: o.keep,
 		Dead: o.dead, Beat: min(time.Second, o.dead/10),
-		Open: func(ctx context.Context) (store.Store, error) { return openStore(ctx, o.store) },
+		Open: func(ctx context.Context) (store.Store, error) { return engine.Open(ctx, o.store) },
 		Worker: func(ctx context.Context, args []string) *exec.Cmd {
 			return exec.CommandContext(ctx, self, append([]string{workerCommand, o.store}, args...)...) //nolint:gosec // this program itself
 		},
@@ -124,7 +125,7 @@ func demoWorker(ctx context.Context, args []string, _, errs io.Writer) int {
 		fmt.Fprintln(errs, "outlast: this command is for the demo's own use")
 		return exitUsage
 	}
-	st, err := openStore(ctx, args[0])
+	st, err := engine.Open(ctx, args[0])
 	if err == nil {
 		err = crash.Work(ctx, st, args[1:])
 		_ = st.Close() // every outcome was answered

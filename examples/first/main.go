@@ -1,4 +1,4 @@
-// Command first is the first program of the README.
+// Command first is the first program of the README: it starts a job, and works until it is interrupted.
 package main
 
 import (
@@ -6,51 +6,33 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"sync"
+	"os/signal"
 
 	"github.com/outlast-go/outlast/job"
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/store/sqlite"
 )
 
-// User is what the job is given.
-type User struct{ Name string }
-
-// Welcome greets a user.
-var Welcome = job.Define("welcome", func(ctx context.Context, u User) (string, error) {
-	return "hello, " + u.Name, nil // an error is tried again; after a crash another process goes on
+// Welcome greets somebody. An error is tried again; after a crash another process goes on.
+var Welcome = job.Define("welcome", func(_ context.Context, name string) (int, error) {
+	return fmt.Println("hello,", name)
 }, job.Config{})
 
 func main() {
-	if err := run(context.Background(), "app.db"); err != nil {
-		log.Fatal(err)
-	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	db, err := sqlite.Open(ctx, sqlite.Config{Path: "app.db"})
+	check(err)
+	k, err := kernel.New(db, kernel.Config{})
+	check(err)
+	Welcome.Serve(k)                                     // this process runs it
+	_, err = Welcome.Start(ctx, k, "Ann", job.Options{}) // from here on it will be done, whatever dies
+	check(err)
+	check(k.Run(ctx)) // works until Ctrl-C, then lets what runs end
 }
 
-func run(ctx context.Context, path string) error {
-	db, err := sqlite.Open(ctx, sqlite.Config{Path: path})
+func check(err error) {
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	defer func() { _ = db.Close() }()
-	k, err := kernel.New(db, kernel.Config{})
-	if err != nil {
-		return err
-	}
-	defer k.Close()
-	Welcome.Serve(k) // this process runs it
-
-	h, err := Welcome.Start(ctx, k, User{Name: "Ann"}, job.Options{Key: "welcome-ann"})
-	if err != nil {
-		return err
-	} // from here on it will be done, whatever dies
-
-	ctx, stop := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() { err = k.Run(ctx) }) // usually the last line of main, with a context that a signal ends
-	text, waited := h.Wait(ctx)
-	fmt.Fprintln(os.Stdout, text, waited) // hello, Ann <nil>
-	stop()
-	running.Wait()
-	return err
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,8 +11,29 @@ import (
 
 func TestTheProgramRuns(t *testing.T) {
 	t.Parallel()
-	if err := run(t.Context(), filepath.Join(t.TempDir(), "app.db")); err != nil {
-		t.Errorf("run = %v", err)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "first")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build = %v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Dir = dir
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if line != "hello, Ann\n" {
+		t.Errorf("it prints %q, %v; want hello, Ann", line, err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after Ctrl-C it ends with %v, want no error", err)
 	}
 }
 

@@ -38,8 +38,10 @@ var rooms = slices.Concat(
 		{name: "store/postgres", ours: []string{"store"}, libs: []string{"github.com/jackc/pgx/v5"}},
 		{name: "store/redis", ours: []string{"store"}, libs: []string{"github.com/redis/go-redis/v9"}},
 		{name: "store"},
-		{name: "seal", libs: []string{"*"}},
-		{name: "blob/...", ours: []string{"blob"}, libs: []string{"*"}},
+		{name: "seal"},
+		{name: "blob/instore", ours: []string{"blob", "store"}},
+		{name: "blob/blobtest", ours: []string{"blob"}},
+		{name: "blob/...", ours: []string{"blob", "seal"}},
 		{name: "internal/...", ours: []string{"internal/..."}, libs: []string{"*"}},
 		{name: "cmd/...", ours: all, libs: []string{"*"}},
 		{name: "examples/...", ours: []string{"..."}, libs: []string{"*"}},
@@ -54,7 +56,7 @@ var (
 	all = slices.Concat(outer, engines, []string{"api", "web", "store", "store/fsck", "seal", "blob/...", "cmd/...", "test/crash"})
 	// proving is what tests may import beside what their package may.
 	proving = room{
-		ours: []string{"store", "store/memory", "store/storetest", "store/fsck", "kernel", "kernel/kerneltest", "internal/...", "test/mutant", "test/servers"},
+		ours: []string{"store", "store/memory", "store/storetest", "store/fsck", "kernel", "kernel/kerneltest", "blob/...", "internal/...", "test/mutant", "test/servers"},
 		libs: []string{"pgregory.net/rapid"},
 	}
 )
@@ -105,7 +107,7 @@ func within(name, dir string) bool {
 }
 
 // testers are the rooms made for tests.
-var testers = []string{"store/storetest", "kernel/kerneltest", "saga/sagatest", "test/..."}
+var testers = []string{"store/storetest", "kernel/kerneltest", "blob/blobtest", "saga/sagatest", "test/..."}
 
 func checkTesting(t *Tree, report Report) {
 	for _, f := range t.Files {

@@ -7,6 +7,7 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"sync"
 	"time"
 
@@ -34,8 +35,10 @@ type Store struct {
 }
 
 var (
-	_ store.Store  = (*Store)(nil)
-	_ store.Stager = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Stager   = (*Store)(nil)
+	_ store.Resealer = (*Store)(nil)
+	_ store.Blobs    = (*Store)(nil)
 )
 
 // New makes an empty store and the handle of a first process.
@@ -119,6 +122,7 @@ func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 // data is what all handles share.
 type data struct {
 	cfg Config
+	id  string
 
 	mu  sync.Mutex
 	now time.Time // of the step under way
@@ -137,6 +141,7 @@ type data struct {
 	stats   map[statKey]*store.Minute
 
 	schedules map[string]*store.Schedule
+	blobs     map[string]*chunks
 
 	due     taskHeap  // scheduled, and parked with a time
 	startBy taskHeap  // not started, with a StartBy
@@ -157,6 +162,7 @@ type data struct {
 func newData(cfg Config) *data {
 	d := &data{
 		cfg:       cfg,
+		id:        rand.Text(),
 		tasks:     map[store.ID]*task{},
 		workers:   map[string]*worker{},
 		groups:    map[store.ID]*group{},
@@ -170,6 +176,7 @@ func newData(cfg Config) *data {
 		keepers:   map[store.ID][]*group{},
 		stats:     map[statKey]*store.Minute{},
 		schedules: map[string]*store.Schedule{},
+		blobs:     map[string]*chunks{},
 	}
 	d.due = taskHeap{slot: slotDue, less: func(a, b *task) bool { return earlier(a, b, a.DueAt, b.DueAt) }}
 	d.startBy = taskHeap{slot: slotStartBy, less: func(a, b *task) bool { return earlier(a, b, a.StartByAt, b.StartByAt) }}

@@ -191,7 +191,7 @@ func (s *Store) Stats(ctx context.Context, from, until time.Time) ([]store.Minut
 // Info tells what this store is.
 func (s *Store) Info() store.Info {
 	return store.Info{
-		Engine: "memory", Namespace: s.d.cfg.Namespace, Version: "1", Schema: 1, Evidence: s.d.cfg.Evidence,
+		Engine: "memory", Namespace: s.d.cfg.Namespace, ID: s.d.id, Version: "1", Schema: 1, Evidence: s.d.cfg.Evidence,
 		Survives: "nothing survives the end of the process", Timing: s.d.cfg.Timing,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/store/sqlite"
 )
 
@@ -73,5 +74,28 @@ func forbid(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Chmod(path, 0o444); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAFileOfTheFirstSchemaIsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "first.db")
+	s := mustOpen(t, path)
+	spec := newSpec()
+	if _, err := s.Submit(t.Context(), store.SubmitRequest{Specs: []store.Spec{spec}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{"drop table blob", "drop table chunk", "delete from meta where name = 'id'", "pragma user_version = 1"} {
+		foreign(t, path, statement)
+	}
+	s = mustOpen(t, path)
+	if _, err := s.Get(t.Context(), spec.ID); err != nil {
+		t.Errorf("Get of what was there = %v, want no error", err)
+	}
+	if err := s.PutChunk(t.Context(), "k", 0, []byte("x")); err != nil || s.Info().ID == "" || s.Info().Schema != 2 {
+		t.Errorf("PutChunk = %v in a file of schema %d, ID %q; want it to work", err, s.Info().Schema, s.Info().ID)
 	}
 }

@@ -61,6 +61,7 @@ type Config struct {
 // Store is a handle of one process on a file. It is made by Open.
 type Store struct {
 	cfg     Config
+	id      string
 	version string // of SQLite
 	host    host
 	locks   *locks
@@ -76,8 +77,10 @@ type Store struct {
 }
 
 var (
-	_ store.Store  = (*Store)(nil)
-	_ store.Stager = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Stager   = (*Store)(nil)
+	_ store.Resealer = (*Store)(nil)
+	_ store.Blobs    = (*Store)(nil)
 )
 
 // Open opens a file, and makes or migrates it if need be. It refuses what it cannot keep its promises on: a file that is not
@@ -106,8 +109,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if known, err := knownWorkers(c); err == nil { // if they cannot be read now, the files stay until the next Open
 		locks.sweep(known)
 	}
+	id := ""
+	err = patiently(ctx, func() (err error) { id, err = oneText(c.raw, "select value from meta where name = 'id'"); return err })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), c.raw.Close())
+	}
 	s := &Store{
-		cfg: cfg, version: version, host: thisHost(),
+		cfg: cfg, id: id, version: version, host: thisHost(),
 		locks: locks, fleet: newFleet(cfg.Path + ".workers"),
 		readers: newReaders(cfg.Path), watch: newWatch(cfg.Path + ".workers"),
 		ops: make(chan *op), txs: make(chan *Tx), closing: make(chan struct{}),
@@ -132,7 +140,7 @@ func (s *Store) clock() time.Time { return s.cfg.Clock().UTC().Round(0) }
 // Info tells what this store is.
 func (s *Store) Info() store.Info {
 	return store.Info{
-		Engine: "sqlite", Namespace: s.cfg.Namespace, Version: s.version, Schema: schemaVersion, Evidence: s.locks.kind,
+		Engine: "sqlite", Namespace: s.cfg.Namespace, ID: s.id, Version: s.version, Schema: schemaVersion, Evidence: s.locks.kind,
 		Survives: "accepted work survives the end of every process and the loss of power; not the loss of the disk",
 		Timing:   s.cfg.Timing,
 	}

@@ -17,6 +17,7 @@ func commands() map[string]func(c *chaos) {
 	maps.Copy(all, groupCommands())
 	maps.Copy(all, settingCommands())
 	maps.Copy(all, readCommands())
+	all["Reseal"] = resealCommand
 	return all
 }
 

@@ -87,6 +87,9 @@ func joinInfo(t *testing.T, w *world) {
 	if other := w.Open(t).Info(); other != info {
 		t.Errorf("Info of another handle = %+v, want %+v", other, info)
 	}
+	if another := w.e.New(t, w.timing).Open(t).Info(); info.ID != "" && another.ID == info.ID {
+		t.Errorf("two namespaces have the ID %q", info.ID)
+	}
 	before := w.now()
 	w.pass(5)
 	if passed := w.now().Sub(before); passed < w.units(5) {

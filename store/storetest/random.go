@@ -28,10 +28,12 @@ func compareOnce(t *testing.T, rt *rapid.T, e, reference Engine) {
 	defer s.close()
 	c := &chaos{rt: rt, exact: e.Virtual && reference.Virtual, deleted: map[store.ID]bool{}, seen: map[store.ID]bool{}}
 	c.sides = []*side{newSide(s, e), newSide(s, reference)}
-	c.stages = true
+	c.stages, c.reseals = true, true
 	for _, side := range c.sides {
 		_, ok := side.st.(store.Stager)
 		c.stages = c.stages && ok
+		_, ok = side.st.(store.Resealer)
+		c.reseals = c.reseals && ok
 		side.exact = c.exact
 		side.checker.Deleted = func(id store.ID) bool { return c.deleted[id] }
 	}
@@ -118,6 +120,7 @@ type chaos struct {
 	deleted map[store.ID]bool
 	stepped bool // the clock was stepped back
 	stages  bool // both sides can stage
+	reseals bool // both sides can reseal
 	born    [tasksAtOnce]int
 	seen    map[store.ID]bool // tasks that are or were stored
 }

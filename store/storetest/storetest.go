@@ -94,6 +94,8 @@ func operations() []operation {
 		{"list", false, listTests()},
 		{"watch", true, watchTests()},
 		{"stage", true, stageTests()},
+		{"reseal", false, resealTests()},
+		{"blob", false, blobTests()},
 		{"endings", true, endingTests()},
 		{"fence", true, fenceTests()},
 		{"repeat", true, repeatTests()},

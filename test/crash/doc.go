@@ -31,6 +31,9 @@ type Config struct {
 	Open func(ctx context.Context) (store.Store, error)
 	// Worker makes the command of a worker process, which calls Work with these arguments.
 	Worker func(ctx context.Context, args []string) *exec.Cmd
+	// KillServer kills the server of the store and starts it again; Cut ends the sessions of some of its clients. Either may be
+	// nil. They are called in runs of Seconds.
+	KillServer, Cut func(ctx context.Context) error
 	// Watch is told how it goes, several times a second. It may be nil.
 	Watch func(Status)
 }

@@ -50,7 +50,7 @@ func (r *Report) Good() bool {
 func (r *run) judge(ctx context.Context, st store.Store) (Report, error) {
 	rep := Report{
 		Engine: st.Info().Engine, Seed: r.cfg.Seed, Seconds: time.Since(r.begin).Seconds(),
-		Tasks: len(r.acked), Kills: r.kills, Stops: r.stops,
+		Tasks: len(r.acked), Kills: r.kills, Stops: r.stops, StoreKills: r.storeKills, Cuts: r.cuts,
 	}
 	h := r.history()
 	for id, kind := range r.acked {
@@ -120,7 +120,9 @@ func (r *run) fate(ctx context.Context, text, kind string, h *history) string {
 // crashed, whoever killed them: nobody can tell a poison task from one that is struck three times.
 func (h *history) verdict(t *kernel.Task, kind string) string {
 	crashed := t.State == store.Failed && t.Reason == store.ReasonCrashed
-	deaths, effects := h.deaths[t.ID.String()], h.effects[t.ID.String()]
+	id := t.ID.String()
+	// A worker may die after its claim and before it writes down that it begins: that epoch is in no journal.
+	deaths, effects := h.deaths[id]+int(t.Epoch)-len(h.starts[id]), h.effects[id]
 	switch {
 	case crashed && deaths > store.Suspicion:
 		h.crashed++
@@ -128,7 +130,7 @@ func (h *history) verdict(t *kernel.Task, kind string) string {
 	case kind == kindPoison:
 		return fmt.Sprintf("ended as %s (%s) after %d deaths, want failed (crashed)", t.State, t.Reason, deaths)
 	case t.State != store.Done:
-		return fmt.Sprintf("ended as %s (%s %+v), want done", t.State, t.Reason, t.Error)
+		return fmt.Sprintf("ended as %s (%s %+v) after %d deaths, want done", t.State, t.Reason, t.Error, deaths)
 	case effects == 0:
 		return "is done, and nobody did it"
 	case t.Attempts != 0:

@@ -82,6 +82,15 @@ func (r *run) stopOne(ctx context.Context) error {
 	return r.refill(ctx)
 }
 
+// hitStore does something to the store, and counts it.
+func (r *run) hitStore(ctx context.Context, count *int, event string, hit func(context.Context) error) error {
+	r.show(event, false)
+	r.mu.Lock()
+	*count++
+	r.mu.Unlock()
+	return hit(ctx)
+}
+
 // refill starts workers until as many work as should.
 func (r *run) refill(ctx context.Context) error {
 	for r.fleet.alive() < r.cfg.Workers {

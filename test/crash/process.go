@@ -188,6 +188,24 @@ func (f *fleet) end() error {
 		if err := p.read(); err != nil {
 			return err
 		}
+		p.dateDeath()
 	}
 	return nil
+}
+
+// dateDeath corrects when a process died that killed itself. We heard of it later, and on a busy machine much later: others may have
+// declared it dead before. It writes nothing down once it is dead.
+func (p *process) dateDeath() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	poisoned := false
+	for _, l := range p.lines {
+		epoch, under := p.inFlight[l.task]
+		poisoned = poisoned || under && l.kind == lineStart && l.text == kindPoison && l.epoch == epoch
+	}
+	if poisoned {
+		if last := p.lines[len(p.lines)-1].at; last.Before(p.diedAt) {
+			p.diedAt = last
+		}
+	}
 }

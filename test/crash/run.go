@@ -49,10 +49,13 @@ type run struct {
 	begin  time.Time
 	chance *rand.Rand
 
-	mu     sync.Mutex
-	acked  map[string]string // kind of each task whose submit was answered
-	kills  int
-	stops  int
+	mu    sync.Mutex
+	acked map[string]string // kind of each task whose submit was answered
+	kills int
+	stops int
+
+	storeKills, cuts int
+
 	done   int // endings in the journals
 	event  string
 	ending bool
@@ -146,12 +149,17 @@ func (r *run) endless(ctx context.Context) error {
 	return nil
 }
 
-// strike kills somebody, or stops somebody.
+// strike kills somebody, stops somebody, or hits the store.
 func (r *run) strike(ctx context.Context) error {
-	switch {
-	case r.cfg.Calm:
+	if r.cfg.Calm {
 		return nil
-	case r.chance.IntN(5) == 0:
+	}
+	switch n := r.chance.IntN(20); {
+	case n < 1 && r.cfg.KillServer != nil:
+		return r.hitStore(ctx, &r.storeKills, "kill -9 to the server of the store, which starts again", r.cfg.KillServer)
+	case n < 4 && r.cfg.Cut != nil:
+		return r.hitStore(ctx, &r.cuts, "sessions with the store are cut", r.cfg.Cut)
+	case n < 8:
 		return r.stopOne(ctx)
 	}
 	return r.killOne(ctx)

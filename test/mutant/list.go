@@ -1,8 +1,10 @@
 package mutant
 
+import "slices"
+
 // All lists the planted bugs. Several are of the kind that public job queues have had; the rest are what this design could get
 // wrong most easily.
-func All() []Mutant { return append(ownership(), endings()...) }
+func All() []Mutant { return slices.Concat(ownership(), endings(), secrets()) }
 
 const (
 	complete = "store/memory/complete.go"

@@ -12,5 +12,8 @@ delete from entry where task = ?1;
 -- name: entry_get takes task and name; returns the value.
 select value from entry where task = ?1 and name = ?2;
 
+-- name: entry_there takes task and name; returns whether there is one.
+select exists (select 1 from entry where task = ?1 and name = ?2);
+
 -- name: entry_all takes a task; returns names and values.
 select name, value from entry where task = ?1 order by name;

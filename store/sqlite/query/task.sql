@@ -28,6 +28,9 @@ where seq = ?1 and version = ?2;
 -- name: task_strip takes seq and what is left of the spec of a task that ended.
 update task set spec = ?2 where seq = ?1 and state in (6, 8);
 
+-- name: task_reseal takes seq, version and spec of a task whose args were sealed anew.
+update task set spec = ?3 where seq = ?1 and version = ?2;
+
 -- name: task_delete takes seq of a task that ended.
 delete from task where seq = ?1 and state in (6, 7, 8);
 
