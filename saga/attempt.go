@@ -137,12 +137,12 @@ func (e *engine) apply(ctx context.Context, res result) error {
 	case errors.As(res.err, &staged):
 		return res.err
 	case res.err == nil:
-		if err := e.accept(ctx, res, done); err != nil {
+		if err := e.accept(res, done); err != nil {
 			return e.refuse(ctx, res, err)
 		}
 		return nil
 	case errors.As(res.err, new(skipError)):
-		if err := e.accept(ctx, res, skipped); err != nil {
+		if err := e.accept(res, skipped); err != nil {
 			return e.failed(ctx, in, Permanent(err), OutcomeFailed)
 		}
 		return nil
@@ -175,7 +175,7 @@ func outcomeOf(res result) Outcome {
 }
 
 // accept records a result. The error says that it cannot be kept.
-func (e *engine) accept(_ context.Context, res result, state stepState) error {
+func (e *engine) accept(res result, state stepState) error {
 	for _, check := range res.in.n.checks {
 		if err := check(res.value); err != nil {
 			return fmt.Errorf("its result was refused: %w", err)

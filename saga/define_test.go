@@ -45,6 +45,24 @@ func TestDefineTellsAllThatIsWrong(t *testing.T) {
 		saga.Step1[int, int](b, "nil", nil, a)
 		return best
 	})
+	toldAll(t, err)
+	_, err = saga.TryDefine("pivots", func(b *saga.Builder[int]) *saga.Node[int] {
+		p := saga.Step1(b, "p", add, b.In()).Pivot()
+		return saga.Step1(b, "late", add, p).Undo(none)
+	})
+	if err == nil || !strings.Contains(err.Error(), `step "late" comes after the pivot "p"`) {
+		t.Errorf("an undo after the pivot = %v, want it refused", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Define of nothing does not panic")
+		}
+	}()
+	saga.Define[int, int]("nothing", nil)
+}
+
+func toldAll(t *testing.T, err error) {
+	t.Helper()
 	if err == nil {
 		t.Fatal("TryDefine = nil, want all that is wrong")
 	}
@@ -73,19 +91,6 @@ func TestDefineTellsAllThatIsWrong(t *testing.T) {
 	if t.Failed() {
 		t.Logf("told:\n%v", err)
 	}
-	_, err = saga.TryDefine("pivots", func(b *saga.Builder[int]) *saga.Node[int] {
-		p := saga.Step1(b, "p", add, b.In()).Pivot()
-		return saga.Step1(b, "late", add, p).Undo(none)
-	})
-	if err == nil || !strings.Contains(err.Error(), `step "late" comes after the pivot "p"`) {
-		t.Errorf("an undo after the pivot = %v, want it refused", err)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("Define of nothing does not panic")
-		}
-	}()
-	saga.Define[int, int]("nothing", nil)
 }
 
 // A wrong edge and a wrong undo do not compile, and the compiler says so in words that help. RR-012

@@ -133,27 +133,6 @@ func (n *node) undoPolicy() policy {
 	return n.undoRetry
 }
 
-// order is the nodes such that each comes after what it depends on, else as they were written.
-func (g *graph) order() []*node {
-	var list []*node
-	seen := map[*node]bool{}
-	var visit func(n *node)
-	visit = func(n *node) {
-		if seen[n] {
-			return
-		}
-		seen[n] = true
-		for _, d := range n.deps() {
-			visit(d)
-		}
-		list = append(list, n)
-	}
-	for _, n := range g.nodes {
-		visit(n)
-	}
-	return list
-}
-
 // ancestors are all nodes that n was built on.
 func (n *node) ancestors() map[*node]bool {
 	all := map[*node]bool{}

@@ -24,8 +24,13 @@ func (g *graph) mermaid(states map[string]string) string {
 	g.drawInto(&b, "", "  ", states)
 	if states != nil {
 		for _, c := range [][2]string{
-			{"done", "fill:#d4f7d4"}, {"failed", "fill:#f7d4d4"}, {"undone", "fill:#e8e8e8"}, {"compensated", "fill:#e8e8e8"},
-			{"sent", "fill:#d4e4f7"}, {"waiting", "fill:#f7f2d4"}, {"undo_failed", "fill:#f7a4a4"},
+			{"done", "fill:#d4f7d4"},
+			{"failed", "fill:#f7d4d4"},
+			{"undone", "fill:#e8e8e8"},
+			{"compensated", "fill:#e8e8e8"},
+			{"sent", "fill:#d4e4f7"},
+			{"waiting", "fill:#f7f2d4"},
+			{"undo_failed", "fill:#f7a4a4"},
 		} {
 			fmt.Fprintf(&b, "  classDef %s %s\n", c[0], c[1])
 		}

@@ -103,7 +103,7 @@ func inTx[T Tx](ctx context.Context, begin func(context.Context) (T, error), sta
 // stageStep makes the completion that records a step as done.
 func (e *engine) stageStep(in inst) stager {
 	return func(v any) (kernel.Completion, error) {
-		if err := e.accept(context.Background(), result{in: in, value: v}, done); err != nil {
+		if err := e.accept(result{in: in, value: v}, done); err != nil {
 			return kernel.Completion{}, Permanent(err)
 		}
 		return e.run.Completion(e.staged())

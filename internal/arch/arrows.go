@@ -56,7 +56,7 @@ var (
 	all = slices.Concat(outer, engines, []string{"api", "web", "store", "store/fsck", "seal", "blob/...", "cmd/...", "test/crash"})
 	// proving is what tests may import beside what their package may.
 	proving = room{
-		ours: []string{"store", "store/memory", "store/storetest", "store/fsck", "kernel", "kernel/kerneltest", "blob/...", "internal/...", "test/mutant", "test/servers"},
+		ours: []string{"store", "store/memory", "store/storetest", "store/fsck", "kernel", "kernel/kerneltest", "saga/sagatest", "blob/...", "internal/...", "test/mutant", "test/servers"},
 		libs: []string{"pgregory.net/rapid"},
 	}
 )

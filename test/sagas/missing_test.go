@@ -8,28 +8,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/saga"
 	"github.com/outlast-go/outlast/saga/sagatest"
 )
 
-// Cancelled with rollback while it is queued, waits, or runs: what was done is undone. RR-104, RR-105, FT-19
-func TestCancelUndoesWhatWasDone(t *testing.T) {
+// cancelled is a saga that waits for a signal between its steps, and whose last step runs until it is told.
+func cancelled(w *World, began chan<- struct{}) *saga.Def[string, string] {
+	return saga.Define("cancel", func(b *saga.Builder[string]) *saga.Node[string] {
+		a := w.node(b, "a", b.In())
+		ok := saga.Wait(b, approve).After(a)
+		bb := w.node(b, "B", a).After(ok).Async("q")
+		return saga.Step1(b, "c", func(ctx context.Context, _ string) (string, error) {
+			close(began)
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}, bb).Compensate(w.Compensate("c"))
+	})
+}
+
+// Cancelled with rollback while it waits: what was done is undone. RR-104, RR-105
+func TestCancelOfASagaThatWaits(t *testing.T) {
 	t.Parallel()
-	approve := saga.NewSignal[string]("approve")
-	define := func(w *World, began chan<- struct{}) *saga.Def[string, string] {
-		return saga.Define("cancel", func(b *saga.Builder[string]) *saga.Node[string] {
-			a := w.node(b, "a", b.In())
-			ok := saga.Wait(b, approve).After(a)
-			bb := w.node(b, "B", a).After(ok).Async("q")
-			return saga.Step1(b, "c", func(ctx context.Context, _ string) (string, error) {
-				close(began)
-				<-ctx.Done()
-				return "", context.Cause(ctx)
-			}, bb).Compensate(w.Compensate("c"))
-		})
-	}
-	On(t, func(t *testing.T, w *World) { // parked
-		def := define(w, nil)
+	On(t, func(t *testing.T, w *World) {
+		def := cancelled(w, nil)
 		k := w.fleet(t, def)
 		h := start(t, w, def, k, "", saga.Options{})
 		await(t, h, saga.Waiting, "waiting approve")
@@ -41,16 +43,21 @@ func TestCancelUndoesWhatWasDone(t *testing.T) {
 			t.Errorf("error %+v, want the reason", e)
 		}
 		sagatest.Sequence(t, h, "done a", "waiting approve", "unwinding", "undone a", "cancelled")
-		if err := approve.Send(t.Context(), k, h.ID(), "late"); !errors.Is(err, saga.ErrNotWaiting) {
+		if err := approve.Send(t.Context(), k, h.ID(), decision{"late"}); !errors.Is(err, saga.ErrNotWaiting) {
 			t.Errorf("a signal to a cancelled saga = %v, want ErrNotWaiting", err)
 		}
 	})
-	On(t, func(t *testing.T, w *World) { // running
+}
+
+// Cancelled with rollback while it runs: the step under way is told, and compensated. FT-19
+func TestCancelOfASagaThatRuns(t *testing.T) {
+	t.Parallel()
+	On(t, func(t *testing.T, w *World) {
 		began := make(chan struct{})
-		def := define(w, began)
+		def := cancelled(w, began)
 		k := w.fleet(t, def)
 		h := start(t, w, def, k, "", saga.Options{})
-		if err := approve.Send(t.Context(), k, h.ID(), "yes"); err != nil {
+		if err := approve.Send(t.Context(), k, h.ID(), decision{"me"}); err != nil {
 			t.Fatal(err)
 		}
 		<-began
@@ -63,8 +70,13 @@ func TestCancelUndoesWhatWasDone(t *testing.T) {
 			t.Errorf("events %q", got)
 		}
 	})
-	On(t, func(t *testing.T, w *World) { // queued
-		def := define(w, nil)
+}
+
+// Cancelled before it began: nothing was done, nothing is.
+func TestCancelOfASagaThatIsQueued(t *testing.T) {
+	t.Parallel()
+	On(t, func(t *testing.T, w *World) {
+		def := cancelled(w, nil)
 		w.store = w.engine.open(t)
 		k, stop := w.worker(t, def)
 		_ = stop()
@@ -80,17 +92,35 @@ func TestCancelUndoesWhatWasDone(t *testing.T) {
 		sagatest.Sequence(t, def.Handle(k, h.ID()), "unwinding", "cancelled")
 		effects(t, w)
 	})
-	On(t, func(t *testing.T, w *World) { // abandoned
-		def := define(w, nil)
+}
+
+// Abandoned: what was done stays. While it is rolled back a saga cannot be cancelled.
+func TestAbandon(t *testing.T) {
+	t.Parallel()
+	On(t, func(t *testing.T, w *World) {
+		def := cancelled(w, nil)
 		k := w.fleet(t, def)
 		h := start(t, w, def, k, "", saga.Options{})
 		await(t, h, saga.Waiting, "waiting approve")
+		if err := h.Cancel(t.Context(), "perhaps", ""); !errors.Is(err, kernel.ErrInvalid) {
+			t.Errorf("Cancel in no mode = %v, want ErrInvalid", err)
+		}
 		if err := h.Cancel(t.Context(), saga.Abandon, "left as it is"); err != nil {
 			t.Fatal(err)
 		}
 		sagatest.Failed(t, def.Handle(k, h.ID()), saga.Cancelled, "")
 		sagatest.Sequence(t, h, "done a", "waiting approve", "unwinding", "cancelled")
 		effects(t, w, "a")
+		w.Fail("undo a", -1, errNo)
+		h = start(t, w, def, k, "", saga.Options{})
+		await(t, h, saga.Waiting, "waiting approve")
+		if err := h.Cancel(t.Context(), saga.Rollback, ""); err != nil {
+			t.Fatal(err)
+		}
+		await(t, h, saga.RollingBack, "undo failed a")
+		if err := h.Cancel(t.Context(), saga.Abandon, ""); !errors.Is(err, kernel.ErrState) {
+			t.Errorf("Cancel during the rollback = %v, want ErrState", err)
+		}
 	})
 }
 

@@ -117,8 +117,10 @@ func TestStory4AnUndoThatFailsHoldsWhatItWasBuiltOn(t *testing.T) {
 		if e.Message != "d: says no" || !slices.Equal(e.Rollback, want) || !errors.Is(e, saga.ErrStuck) {
 			t.Errorf("error %+v; want the business error and %+v", e, want)
 		}
-		events := []string{"done a", "done b", "sent C", "done C", "failed d", "unwinding", "compensated d",
-			"undo sent C", "undone C", "undo failed b", "undo failed b", "undo failed b", "stuck"}
+		events := []string{
+			"done a", "done b", "sent C", "done C", "failed d", "unwinding", "compensated d",
+			"undo sent C", "undone C", "undo failed b", "undo failed b", "undo failed b", "stuck",
+		}
 		sagatest.Sequence(t, h, events...)
 
 		if err := saga.RetryUndo(t.Context(), k, h.ID(), "", "try once more"); err != nil {

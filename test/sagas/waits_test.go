@@ -282,7 +282,9 @@ func TestCall(t *testing.T) {
 		w.Fail("z", 1, errNo)
 		h = run()
 		sagatest.Failed(t, h, saga.Failed, "z")
-		sagatest.Sequence(t, h, slices.Concat(events, []string{"done call/y", "failed z", "unwinding", "compensated z",
-			"undone call/y", "undo sent call/x", "undone call/x", "undone a", "failed"})...)
+		sagatest.Sequence(t, h, slices.Concat(events, []string{
+			"done call/y", "failed z", "unwinding", "compensated z",
+			"undone call/y", "undo sent call/x", "undone call/x", "undone a", "failed",
+		})...)
 	})
 }
