@@ -264,11 +264,14 @@ func (e *engine) failed(ctx context.Context, in inst, err error, outcome Outcome
 func (e *engine) notBegun(in inst, err error) error {
 	path := in.path()
 	e.event(path, EventFailed, 0, err.Error())
-	if in.n.bestEffort {
-		e.at(path).State = ignored
-		return nil
+	r := e.at(path)
+	r.State, r.Unbegun, r.Outcome, r.Fault = failed, true, OutcomeFailed, asFault(err)
+	switch {
+	case in.n.bestEffort:
+		r.State = ignored
+	case !in.s.tolerant():
+		e.fail(path, OutcomeFailed, err, nil)
 	}
-	e.fail(path, OutcomeFailed, err, nil)
 	return nil
 }
 

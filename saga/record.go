@@ -101,8 +101,9 @@ type record struct {
 	Attempt int             `json:"attempt,omitempty"` // that have failed
 	Outcome Outcome         `json:"outcome,omitempty"` // of the last one that did
 	Fault   *fault          `json:"fault,omitempty"`
-	NextAt  time.Time       `json:"next,omitzero"` // when it is tried again; until when it waits
-	Task    kernel.ID       `json:"task,omitzero"` // that runs it, or undoes it
+	Unbegun bool            `json:"unbegun,omitempty"` // failed before its body began
+	NextAt  time.Time       `json:"next,omitzero"`     // when it is tried again; until when it waits
+	Task    kernel.ID       `json:"task,omitzero"`     // that runs it, or undoes it
 	Group   kernel.ID       `json:"group,omitzero"`
 	Items   []item          `json:"items,omitempty"`
 	Winner  kernel.ID       `json:"winner,omitzero"` // the message that answered a wait

@@ -51,7 +51,7 @@ func (e *engine) settle(ctx context.Context) (*kernel.Outcome, error) {
 // goOn takes a failure back: while it was being settled the saga has passed its point of no return.
 func (e *engine) goOn() {
 	if r := e.rec[e.life.Failure.Step]; r != nil && r.State == failed {
-		r.State, r.NextAt = begun, e.run.Now().Add(time.Second).UTC()
+		r.State, r.Unbegun, r.NextAt = begun, false, e.run.Now().Add(time.Second).UTC()
 		e.dirty[stepEntry+e.life.Failure.Step] = true
 	}
 	e.life.Phase, e.life.Failure = forward, nil
@@ -111,7 +111,7 @@ func (e *engine) units() ([]unit, error) {
 					list = append(list, unit{in, i, undoing, cmp.Or(r.Seq, lastSeq(r))})
 				}
 			}
-		case r.State == failed && !in.s.tolerant() && (n.compensate != nil || n.nullSafe && n.undo != nil && r.Outcome == OutcomeUnknown):
+		case r.State == failed && !r.Unbegun && !in.s.tolerant() && (n.compensate != nil || n.nullSafe && n.undo != nil && r.Outcome == OutcomeUnknown):
 			list = append(list, unit{in, -1, compensating, lastSeq(r)})
 		case r.State == done && n.undoable():
 			list = append(list, unit{in, -1, undoing, r.Seq})

@@ -256,7 +256,7 @@ func (e *engine) gatherStep(ctx context.Context, in inst) error {
 		res = &stepResult{Record: &record{State: failed, Attempt: 1, Outcome: OutcomeUnknown, Fault: &fault{Message: "its task ended as " + string(t.State) + " (" + t.Reason + ")"}}}
 	}
 	from := res.Record
-	r.Result, r.Shape, r.Attempt, r.Outcome, r.Fault = from.Result, from.Shape, from.Attempt, from.Outcome, from.Fault
+	r.Result, r.Shape, r.Attempt, r.Outcome, r.Fault, r.Unbegun = from.Result, from.Shape, from.Attempt, from.Outcome, from.Fault, from.Unbegun
 	r.State, r.NextAt, r.decoded = from.State, time.Time{}, false
 	e.retell(path, from.Events)
 	switch {

@@ -24,6 +24,8 @@ type Options struct {
 	Lane string
 	// Priority goes first if it is higher. Default 0.
 	Priority int
+	// Limit is the key of the limit that the saga's runs count against: see kernel.PutLimit. Default: none.
+	Limit string
 	// Labels are shown and searched for. Default: none.
 	Labels map[string]string
 	// Correlation ties together what belongs to one request; the tasks of steps have it as well. Default: that of the step in which the
@@ -153,7 +155,7 @@ func (d *Def[In, Out]) prepare(ctx context.Context, k *kernel.Kernel, in In, o O
 	spec := kernel.Spec{
 		ID: o.ID, Kind: g.kind(), Queue: g.queue, Owned: true, Retry: engineRetry, Timeout: kernel.NoTimeout,
 		Args:  toJSON(args{Format: recordFormat, Hash: g.hash, Shape: mark(shape(g.in)), Vault: len(secrets) > 0, In: data}),
-		Delay: o.Delay, Lane: o.Lane, Priority: o.Priority, Labels: maps.Clone(o.Labels), Retention: g.keep, OnEnd: o.OnEnd,
+		Delay: o.Delay, Lane: o.Lane, Limit: o.Limit, Priority: o.Priority, Labels: maps.Clone(o.Labels), Retention: g.keep, OnEnd: o.OnEnd,
 		Correlation: cmp.Or(o.Correlation, From(ctx).Correlation()),
 	}
 	if o.Key != "" {

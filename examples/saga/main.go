@@ -44,12 +44,14 @@ func (o Order) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Stock is an item that is kept for an order, Payment what was taken, Receipt what the customer gets.
-type (
-	Stock   struct{ Place string }
-	Payment struct{ Number string }
-	Receipt struct{ Text string }
-)
+// Stock is an item that is kept for an order.
+type Stock struct{ Place string }
+
+// Payment is what was taken for it.
+type Payment struct{ Number string }
+
+// Receipt is what the customer gets.
+type Receipt struct{ Text string }
 
 // Approval is the word of the shop.
 type Approval struct{ By string }

@@ -121,3 +121,40 @@ func BenchmarkHandOff(b *testing.B) {
 		}
 	}
 }
+
+// The workload of the seed: five steps of 20 ms, one of them Async, against the same functions called one after the other.
+func BenchmarkOverhead(b *testing.B) {
+	work := func(_ context.Context, n int) (int, error) {
+		<-time.After(20 * time.Millisecond)
+		return n + 1, nil
+	}
+	for _, e := range engines {
+		b.Run(e.name, func(b *testing.B) {
+			def := saga.Define("overhead", func(b *saga.Builder[int]) *saga.Node[int] {
+				last := saga.Step1(b, "s0", work, b.In())
+				for i := 1; i < 5; i++ {
+					last = saga.Step1(b, fmt.Sprintf("s%d", i), work, last)
+					if i == 2 {
+						last.Async("q")
+					}
+				}
+				return last
+			})
+			k, _ := bench(b, e, def)
+			run(b, def, k, true)
+			var plain, inSaga time.Duration
+			b.ResetTimer()
+			for range b.N {
+				begin := time.Now()
+				for range 5 {
+					_, _ = work(b.Context(), 0)
+				}
+				plain += time.Since(begin)
+				begin = time.Now()
+				run(b, def, k, true)
+				inSaga += time.Since(begin)
+			}
+			b.ReportMetric(100*(float64(inSaga)/float64(plain)-1), "%-more")
+		})
+	}
+}
