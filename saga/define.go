@@ -196,6 +196,9 @@ func (n *node) checkKind() {
 	if n.child != nil && n.child.pivots() {
 		n.fault("runs saga %q, which has a Pivot: nobody could undo it", n.child.name)
 	}
+	if c := n.child; c != nil && n.queue == "" && (c.deadline != 0 || c.parallel != 0 || c.policy != Ancestors || c.alert != nil) {
+		n.fault("runs saga %q inside this one; its Deadline, Parallel, OnUndoFailure and OnAlert would have no effect: set them in this saga", c.name)
+	}
 	if n.child != nil && len(n.child.locks) > 0 {
 		n.fault("runs saga %q, which takes a Lock: take it in this saga", n.child.name)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/outlast-go/outlast/kernel"
@@ -139,11 +140,27 @@ func (e *engine) walkInside(in inst, v *view) {
 		return
 	}
 	for i := range list {
-		if sub := in.s.sub(in.n, i); !e.complete(sub) {
-			e.walk(sub, v)
+		sub := in.s.sub(in.n, i)
+		if e.complete(sub) {
+			continue
+		}
+		if err := sub.g.validate(list[i]); err != nil && !e.begunInside(sub) {
+			v.broken, v.err = &in, kernel.Typed("invalid", err)
 			return
 		}
+		e.walk(sub, v)
+		return
 	}
+}
+
+// begunInside reports whether something of a scope is on record.
+func (e *engine) begunInside(s *scope) bool {
+	for path := range e.rec {
+		if strings.HasPrefix(path, s.prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // forward does what can be done, and then waits or ends.
@@ -157,7 +174,7 @@ func (e *engine) forward(ctx context.Context) (*kernel.Outcome, error) {
 		if l := (*lacking)(nil); errors.As(v.err, &l) {
 			return nil, l
 		}
-		e.fail(v.broken.path(), OutcomeFailed, v.err, nil)
+		e.fail(v.broken.path(), OutcomeFailed, v.err, fieldErrors(v.err))
 		return nil, nil
 	}
 	if v.complete {

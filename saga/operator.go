@@ -101,8 +101,13 @@ func (e *engine) skipStep(o order) {
 	e.unclean = false
 }
 
+// resolveStep counts a step as undone, whether its undo has failed or kills those who call it.
 func (e *engine) resolveStep(o order) {
-	for _, u := range e.failedUnits(o.Step) {
+	units, _ := e.units() // of a definition that lacks something nothing is resolved
+	for _, u := range units {
+		if state := *e.back(u).state; u.path() != o.Step || state != backFailed && state != notBack {
+			continue
+		}
 		b := e.back(u)
 		*b.state = resolved
 		e.at(u.in.path()).Note = o.Note

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/outlast-go/outlast/internal/encode"
@@ -127,7 +128,7 @@ func answered(ctx context.Context, k *kernel.Kernel, id kernel.ID, signal string
 	_ = json.Unmarshal(entries[lifeEntry], &l) // one that was never saved is the zero life
 	for name, data := range entries {
 		var r record
-		if len(name) >= len(signal) && name[len(name)-len(signal):] == signal && json.Unmarshal(data, &r) == nil && !r.Winner.IsZero() {
+		if name[strings.LastIndex(name, "/")+1:] == signal && json.Unmarshal(data, &r) == nil && !r.Winner.IsZero() {
 			return &verdict{r.Winner}, nil
 		}
 	}

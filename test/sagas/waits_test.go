@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -287,4 +288,37 @@ func TestCall(t *testing.T) {
 			"undone call/y", "undo sent call/x", "undone call/x", "undone a", "failed",
 		})...)
 	})
+}
+
+// The rules of a saga inside another are asked before its first step, and its errors keep their shape. RR-140
+func TestTheRulesOfACalledSaga(t *testing.T) {
+	t.Parallel()
+	for _, async := range []bool{false, true} {
+		On(t, func(t *testing.T, w *World) {
+			inner := saga.Define("inner", func(b *saga.Builder[string]) *saga.Node[string] {
+				b.Validate(func(s string) error {
+					if s == "bad" {
+						return saga.Invalid("text", "is bad")
+					}
+					return nil
+				})
+				return w.node(b, "x", b.In())
+			})
+			def := saga.Define("outer", func(b *saga.Builder[string]) *saga.Node[[]string] {
+				a := saga.Step1(b, "a", func(context.Context, string) ([]string, error) { return []string{"bad"}, nil }, b.In()).
+					Undo(func(ctx context.Context, _ []string) error { return w.call(ctx, "undo a") })
+				m := saga.Map(b, "m", a, inner)
+				if async {
+					m.Async("q")
+				}
+				return m
+			})
+			h := start(t, w, def, w.fleet(t, def), "", saga.Options{})
+			e := sagatest.Failed(t, h, saga.Failed, "m")
+			if !strings.Contains(e.Message, "text: is bad") || !async && (e.Type != "invalid" || len(e.Fields) != 1) {
+				t.Errorf("error %+v, want the field", e)
+			}
+			effects(t, w, "undo a")
+		})
+	}
 }
