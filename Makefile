@@ -8,7 +8,7 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim crash prove bench setup
+.PHONY: help build demo test race lint fmt sim crash calls prove bench setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ sim: ## simulate the kernel over memory: SEEDS=2000 runs, or SEED=n for that one
 
 crash: ## real processes, kill -9 and SIGSTOP: ENGINE=sqlite SECONDS=60 SEED=1
 	$(GO) run ./test/crash/cmd -engine $(ENGINE) -seconds $(SECONDS) -seed $(or $(SEED),1)
+
+calls: ## kill -9 processes that send requests, at every place: CALLS=10000
+	CALLS=$(or $(CALLS),10000) $(GO) test -count=1 -v -timeout 30m ./test/calls
 
 prove: ## plant one bug at a time and show that the suites find each
 	$(GO) run ./test/mutant/cmd

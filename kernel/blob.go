@@ -81,6 +81,14 @@ func (r *blobReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// BlobThreshold returns how large args and results may be that stay in their records; negative: there is no other place for them.
+func (k *Kernel) BlobThreshold() int {
+	if k.blobs.Empty() {
+		return -1
+	}
+	return max(k.cfg.BlobThreshold, -1)
+}
+
 // spills reports whether a payload is to leave its record.
 func (k *Kernel) spills(payload []byte) bool {
 	return k.cfg.BlobThreshold >= 0 && len(payload) > k.cfg.BlobThreshold && !k.blobs.Empty()

@@ -56,6 +56,7 @@ type plan struct {
 	req     store.ClaimRequest
 	news    int
 	suspect bool
+	here    bool // by RunHere
 }
 
 // claimLoop takes work when there may be some and a slot is free. It sleeps only when one of both is missing.
@@ -123,15 +124,9 @@ func (k *Kernel) plan() *plan {
 
 // freeSlots lists the queues that have some, by name. k.mu is held.
 func (k *Kernel) freeSlots() []store.QueueSlots {
-	used := map[string]int{}
-	for _, r := range k.runs {
-		if !r.settling && !r.here {
-			used[r.task.Queue]++
-		}
-	}
 	var free []store.QueueSlots
 	for _, queue := range slices.Sorted(maps.Keys(k.cfg.Slots)) {
-		if n := k.cfg.Slots[queue] - used[queue]; n > 0 {
+		if n := k.cfg.Slots[queue] - k.used[queue]; n > 0 {
 			free = append(free, store.QueueSlots{Queue: queue, Slots: n, Cursor: k.appetite.cursors[queue]})
 		}
 	}

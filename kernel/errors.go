@@ -54,6 +54,12 @@ func Permanent(err error) error {
 	return permanentError{err}
 }
 
+// IsPermanent reports whether an error is marked as one that no further attempt can mend.
+func IsPermanent(err error) bool {
+	var permanent permanentError
+	return errors.As(err, &permanent)
+}
+
 type retryAfterError struct {
 	err  error
 	wait time.Duration

@@ -86,7 +86,7 @@ func (k *Kernel) abandon(item *here) {
 // flushHere submits what was gathered, and claims it in the same step.
 func (k *Kernel) flushHere(items []*here) []struct{} {
 	k.mu.Lock()
-	p := &plan{worker: k.worker, at: k.env.Now()}
+	p := &plan{worker: k.worker, at: k.env.Now(), here: true}
 	k.appetite.here++ // what this call brings is known to nobody yet
 	k.appetite.turn++
 	k.mu.Unlock()
@@ -116,7 +116,7 @@ func (k *Kernel) flushHere(items []*here) []struct{} {
 				continue
 			}
 			it.run = k.newRun(t, p)
-			it.run.handler, it.run.here = it.handler, true
+			it.run.handler = it.handler
 			if it.gone {
 				late = append(late, it.run)
 			}

@@ -66,7 +66,8 @@ type Kernel struct {
 	worker   *worker
 	guest    guest
 	runs     map[store.Fence]*Run
-	begun    int64 // runs begun, for their order
+	used     map[string]int // slots taken, by queue: runs whose outcome is not on its way
+	begun    int64          // runs begun, for their order
 	appetite appetite
 	suspects suspects
 	watching bool
@@ -94,7 +95,7 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 		kick: cfg.Env.NewSignal(), beatNow: cfg.Env.NewSignal(), sweep: cfg.Env.NewSignal(),
 		tickNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),
 		handlers: map[string]Handler{}, state: Idle,
-		runs: map[store.Fence]*Run{}, waiters: map[ID][]Signal{},
+		runs: map[store.Fence]*Run{}, used: map[string]int{}, waiters: map[ID][]Signal{},
 		appetite: appetite{cursors: map[string]string{}, full: map[string]bool{}}, suspects: suspects{allow: 1},
 	}
 	k.forever = k.env.Detach(context.Background())

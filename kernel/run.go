@@ -46,7 +46,21 @@ func (k *Kernel) newRun(t Task, p *plan) *Run {
 	r.ctx, r.cancel = k.env.WithCancel(k.life)
 	r.saving = &gather[save, error]{env: k.env, crew: k.crew, limit: 64, flush: r.flushSaves}
 	k.runs[r.fence] = r
+	if r.here = p.here; !r.here {
+		k.used[t.Queue]++
+	}
 	return r
+}
+
+// settles says that the run's outcome is on its way, which frees its slot. k.mu is held.
+func (r *Run) settles() {
+	if r.settling {
+		return
+	}
+	r.settling = true
+	if !r.here {
+		r.k.used[r.task.Queue]--
+	}
 }
 
 // execute runs the handler and sees the outcome through. The run counts as held until its outcome is durable.
@@ -73,10 +87,19 @@ func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
 			out, err = Outcome{}, &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	if r.opened, err = r.k.openTask(ctx, r.task); err != nil {
+	if err := r.open(ctx); err != nil {
 		return r.unopened(err)
 	}
 	return r.handler(ctx, r)
+}
+
+// open opens the seals of the task. It is a function of its own so that its copies of the record are off the stack while the handler
+// runs: thousands may wait at the same time.
+//
+//go:noinline
+func (r *Run) open(ctx context.Context) (err error) {
+	r.opened, err = r.k.openTask(ctx, r.task)
+	return err
 }
 
 // conclude makes an outcome of what a handler returned.
@@ -125,6 +148,7 @@ func (k *Kernel) forget(r *Run) {
 	r.cancel(errStopped)
 	k.mu.Lock()
 	delete(k.runs, r.fence)
+	r.settles() // also one that nobody would hear of
 	if r.suspect {
 		k.suspects.outlived(k.env.Now())
 	}

@@ -102,6 +102,21 @@ func (k *Kernel) unsealTask(t Task) (Task, error) {
 	return t, errors.Join(err1, err2, err3, err4)
 }
 
+// OnEndArgs returns the args of the task that follows, or will follow, the ending of t, opened. Without one it is nil.
+func (k *Kernel) OnEndArgs(t Task) ([]byte, error) {
+	if t.OnEnd == nil || t.OnEnd.Sealed.IsZero() {
+		return argsOf(t.OnEnd), nil
+	}
+	return k.unseal(t.OnEnd.Sealed, "args", t.OnEnd.Args)
+}
+
+func argsOf(s *Spec) []byte {
+	if s == nil {
+		return nil
+	}
+	return s.Args
+}
+
 // veil takes sealed texts out of a record that is shown unopened.
 func veil(t Task) Task {
 	if !t.Sealed.IsZero() && t.Progress.Note != "" {

@@ -87,7 +87,7 @@ func (k *Kernel) complete(r *Run, out Outcome) (store.Completed, bool) {
 		k.mu.Unlock()
 		return store.Completed{}, false
 	}
-	r.settling = true
+	r.settles()
 	progress := r.progress
 	k.mu.Unlock()
 	out.Progress = k.sealNote(&r.task, progress)

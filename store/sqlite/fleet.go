@@ -143,7 +143,7 @@ func (s *step) beat(w *worker, req store.BeatRequest) (res store.BeatResult) {
 		}
 	}
 	res.Suspects = res.Suspects && s.s.fleet.takeSuspects(s.now, w.DeadAfter)
-	for _, t := range s.list("task_held", w.ID, -1) {
+	for _, t := range s.list("task_asked", w.ID) {
 		if t.Asked != "" && !t.Told {
 			res.Asked = append(res.Asked, heldTask(t))
 		}

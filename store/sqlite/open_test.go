@@ -88,14 +88,17 @@ func TestAFileOfTheFirstSchemaIsBroughtUpToDate(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{"drop table blob", "drop table chunk", "delete from meta where name = 'id'", "pragma user_version = 1"} {
+	for _, statement := range []string{
+		"drop index task_asked", "alter table task drop column asked", "drop table blob", "drop table chunk", "delete from meta where name = 'id'",
+		"pragma user_version = 1",
+	} {
 		foreign(t, path, statement)
 	}
 	s = mustOpen(t, path)
 	if _, err := s.Get(t.Context(), spec.ID); err != nil {
 		t.Errorf("Get of what was there = %v, want no error", err)
 	}
-	if err := s.PutChunk(t.Context(), "k", 0, []byte("x")); err != nil || s.Info().ID == "" || s.Info().Schema != 2 {
+	if err := s.PutChunk(t.Context(), "k", 0, []byte("x")); err != nil || s.Info().ID == "" || s.Info().Schema != 3 {
 		t.Errorf("PutChunk = %v in a file of schema %d, ID %q; want it to work", err, s.Info().Schema, s.Info().ID)
 	}
 }

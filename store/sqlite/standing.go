@@ -18,7 +18,7 @@ type standing struct {
 type standingRest struct {
 	wait, startBy, stage int64
 	waiting              store.ID
-	line                 bool
+	line, asked          bool
 }
 
 // standing derives from the record in which orders a task stands, so that the indexes cannot disagree with it.
@@ -35,6 +35,7 @@ func (t *task) standing() (at standing) {
 		}
 	case store.Running:
 		at.worker, at.deadline = t.Worker, nanos(t.DeadlineAt)
+		at.rest.asked = t.Asked != "" && !t.Told
 	}
 	at.rest.startBy, at.rest.stage, at.rest.line = nanos(t.StartByAt), int64(t.stage), t.inLine()
 	at.expire = nanos(t.ExpireAt)
@@ -47,6 +48,14 @@ func (at *standing) lanes() (lane, rank, turn, since any) {
 		return nil, nil, nil, nil
 	}
 	return at.lane, at.rank, at.turn, at.since
+}
+
+// asked is the column of a running task that was asked to end; null if it was not.
+func (at *standing) asked() any {
+	if !at.rest.asked {
+		return nil
+	}
+	return 1
 }
 
 // writeTask writes a task and where it stands.
@@ -63,7 +72,7 @@ func (s *step) writeTask(t *task) {
 		lane, rank, turn, since := at.lanes()
 		s.oneRow(t, s.do("task_update", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
 			lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), orNull(at.worker), orNull(at.deadline),
-			t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), t.encode()))
+			t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), t.encode(), at.asked()))
 	}
 	t.stored, t.stood = t.Version, at.rest
 	if t.changed {
@@ -78,7 +87,7 @@ func (s *step) insertTask(t *task, at *standing) {
 		t.ID, stateNumber(t.State), t.Version, t.Epoch, t.Queue, t.Kind, t.CreatedAt, orNull(t.Limit), orNull(t.Unique.Key),
 		orNull(t.Parent), orNull(t.Group), t.Line,
 		lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), orNull(at.worker), orNull(at.deadline),
-		t.line(at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), t.encode(), encodeSpec(&t.Spec))
+		t.line(at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), t.encode(), encodeSpec(&t.Spec), at.asked())
 	t.seq, t.changed = s.raw.LastInsertRowID(), false
 }
 

@@ -6,16 +6,16 @@ select * from record where id = ?1;
 -- name: task_insert takes a task and where it stands.
 insert into task (
 	id, state, version, epoch, queue, kind, created, lim, uniq, parent, grp, place,
-	lane, rank, turn, since, wait, start_by, worker, deadline, line, waiting, stage, expire, body, spec
+	lane, rank, turn, since, wait, start_by, worker, deadline, line, waiting, stage, expire, body, spec, asked
 ) values (
 	?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
-	?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26
+	?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27
 );
 
 -- name: task_update takes seq, the version that stands, and what changes; keeps what was submitted.
 update task set
 	state = ?3, version = ?4, epoch = ?5, lane = ?6, rank = ?7, turn = ?8, since = ?9, wait = ?10, start_by = ?11,
-	worker = ?12, deadline = ?13, line = ?14, waiting = ?15, stage = ?16, expire = ?17, body = ?18
+	worker = ?12, deadline = ?13, line = ?14, waiting = ?15, stage = ?16, expire = ?17, body = ?18, asked = ?19
 where seq = ?1 and version = ?2;
 
 -- name: task_move is task_update of a task that stays where it is in all orders but the lanes, the running and the expiring: it
@@ -54,6 +54,9 @@ select * from record where lane = ?1 order by rank, turn, id limit 1;
 
 -- name: task_held takes a worker and a count; returns what it holds, by id.
 select * from record where worker = ?1 order by id limit ?2;
+
+-- name: task_asked takes a worker; returns what it holds and what may have been asked to end, by id.
+select * from record where seq in (select seq from task where worker = ?1 and asked is not null) order by id;
 
 -- name: task_held_count takes a worker; returns how many tasks it holds.
 select count(*) from task where worker = ?1;

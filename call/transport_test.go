@@ -1,0 +1,215 @@
+package call_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/outlast-go/outlast/call"
+	"github.com/outlast-go/outlast/kernel"
+)
+
+// secureServer serves TLS, and HTTP/2 if asked to, until the test ends.
+func secureServer(t *testing.T, h http.HandlerFunc, h2 bool) (*httptest.Server, *tls.Config) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.EnableHTTP2 = h2
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	return s, &tls.Config{RootCAs: roots}
+}
+
+// conns counts the connections that a server gets.
+type conns struct {
+	mu       sync.Mutex
+	open     map[net.Conn]bool
+	all, top int
+}
+
+func (c *conns) state(conn net.Conn, s http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch s {
+	case http.StateNew:
+		if c.open == nil {
+			c.open = map[net.Conn]bool{}
+		}
+		c.open[conn] = true
+		c.all++
+		c.top = max(c.top, len(c.open))
+	case http.StateClosed, http.StateHijacked:
+		delete(c.open, conn)
+	}
+}
+
+func (c *conns) counts() (all, top int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all, c.top
+}
+
+// (http2_enabled): HTTP/2 where a server offers it, and a burst shares few connections; HTTP/1.1 where it is switched off.
+func TestABurstSharesHTTP2Connections(t *testing.T) {
+	t.Parallel()
+	const n = 300
+	var c conns
+	var got seen
+	release := make(chan struct{})
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/wait" {
+			got.add(r)
+			<-release
+		}
+		echo(w, r)
+	}))
+	s.EnableHTTP2 = true
+	s.Config.ConnState = c.state
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	settings := &tls.Config{RootCAs: roots}
+	w := begin(t, setup{client: call.ClientConfig{TLS: settings}, kernel: kernel.Config{Slots: map[string]int{"calls": n, "callbacks": 20}}})
+	for range n {
+		w.start(call.Request{URL: s.URL + "/wait"}, call.Options{})
+	}
+	until(t, "all are in flight", func() bool { return got.count() == n })
+	close(release)
+	for range n {
+		if r := w.next().r; r == nil || r.Proto != "HTTP/2.0" {
+			t.Fatalf("%+v, want an answer over HTTP/2", r)
+		}
+	}
+	if all, _ := c.counts(); all > 129 { // the bound, and the first contact
+		t.Errorf("%d connections for %d requests, want a few", all, n)
+	}
+	w = begin(t, setup{client: call.ClientConfig{TLS: settings, DisableHTTP2: true}})
+	if r := w.answer(call.Request{URL: s.URL}, call.Options{}); r.Proto != "HTTP/1.1" {
+		t.Errorf("with HTTP/2 switched off: %s", r.Proto)
+	}
+}
+
+// A host that speaks HTTP/1.1 alone is not held back by what is good for HTTP/2.
+func TestABurstToAnHTTP1HostHasAConnectionEach(t *testing.T) {
+	t.Parallel()
+	const n = 300
+	var got seen
+	release := make(chan struct{})
+	s, settings := secureServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		got.add(r)
+		<-release
+	}, false)
+	w := begin(t, setup{client: call.ClientConfig{TLS: settings}, kernel: kernel.Config{Slots: map[string]int{"calls": n, "callbacks": 20}}})
+	for range n {
+		w.start(call.Request{URL: s.URL}, call.Options{})
+	}
+	until(t, "all are in flight", func() bool { return got.count() == n })
+	close(release)
+	for range n {
+		if w.next().r == nil {
+			t.Error("a request failed")
+		}
+	}
+}
+
+// (max_connections per host): a bound on connections lets requests wait for one, within their time.
+func TestConnectionsToAHostAreBounded(t *testing.T) {
+	t.Parallel()
+	var c conns
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		timer := time.NewTimer(20 * time.Millisecond)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+		}
+	}))
+	s.Config.ConnState = c.state
+	s.Start()
+	t.Cleanup(s.Close)
+	w := begin(t, setup{client: call.ClientConfig{MaxConnsPerHost: 3}})
+	for range 30 {
+		w.start(call.Request{URL: s.URL}, call.Options{})
+	}
+	for range 30 {
+		if w.next().r == nil {
+			t.Error("a request failed")
+		}
+	}
+	if all, top := c.counts(); top > 3 || all > 10 {
+		t.Errorf("%d connections, %d at a time; want 3 that are used again", all, top)
+	}
+}
+
+// Dials are paced: so many to a host at a time.
+func TestDialsArePaced(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	under, top := 0, 0
+	s := server(t, echo)
+	w := begin(t, setup{client: call.ClientConfig{MaxDials: 4, MaxDialsPerHost: 2, Observers: []func(call.Event){func(e call.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Kind == call.RequestStarted {
+			under++
+			top = max(top, under)
+		} else {
+			under--
+		}
+	}}}})
+	for range 60 {
+		w.start(call.Request{URL: s.URL}, call.Options{})
+	}
+	for range 60 {
+		if w.next().r == nil {
+			t.Error("a request failed")
+		}
+	}
+	if top < 3 {
+		t.Errorf("%d requests were under way at a time, want more than may dial", top)
+	}
+}
+
+// TLS is a client's own: its roots, its certificate. Two clients on one kernel do not share it.
+func TestTLSIsTheClientsOwn(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Peer", r.TLS.PeerCertificates[0].Subject.Organization[0])
+	}))
+	s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	w := begin(t, setup{idle: true})
+	mutual, err := call.NewClient(call.ClientConfig{
+		Name: "mutual", TLS: &tls.Config{RootCAs: roots, Certificates: s.TLS.Certificates}, Retry: quick,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told2 := begin(t, setup{idle: true}) // only for its callback functions
+	c := call.Define("mutual", callbackTo(told2), call.Config{Client: mutual})
+	c.Serve(w.k)
+	runKernel(t, w)
+	h, err := c.Start(t.Context(), w.k, call.Request{URL: s.URL}, call.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := h.Wait(t.Context()); err != nil || r.Header.Get("X-Peer") == "" {
+		t.Errorf("with a certificate: %+v, %v", r, err)
+	}
+	if e := w.failure(call.Request{URL: s.URL}, once); e.Type != call.TypeTLS {
+		t.Errorf("the client without: %v, want tls", e)
+	}
+	if c.Client().Kind() != "call.send.mutual" || w.client.Kind() != "call.send" {
+		t.Errorf("kinds %s and %s", c.Client().Kind(), w.client.Kind())
+	}
+}
