@@ -234,3 +234,27 @@ func TestDelaysOfRetries(t *testing.T) {
 		}
 	})
 }
+
+// One at a time, in the order they are written: while one waits for its next attempt, the next one does not begin; those with a queue go last. R004-1
+func TestOneStepAtATimeInTheirOrder(t *testing.T) {
+	t.Parallel()
+	On(t, func(t *testing.T, w *World) {
+		def := saga.Define("order", func(b *saga.Builder[string]) *saga.Node[string] {
+			w.node(b, "Q", b.In()).Async("q")
+			w.node(b, "a", b.In()).Retry(3, saga.Fixed(time.Minute))
+			return w.node(b, "b", b.In())
+		})
+		w.Fail("a", 2, errNo)
+		h := start(t, w, def, w.fleet(t, def), "", saga.Options{})
+		sagatest.Completed(t, h, "b")
+		var own []string
+		for _, ev := range sagatest.Events(t, h) {
+			if ev != "sent Q" && ev != "done Q" {
+				own = append(own, ev)
+			}
+		}
+		if want := []string{"failed a", "failed a", "done a", "done b", "completed"}; !slices.Equal(own, want) {
+			t.Errorf("events %q, want %q", own, want)
+		}
+	})
+}
