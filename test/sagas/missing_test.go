@@ -320,3 +320,32 @@ func TestTheDeadlineOfASagaRollsItBack(t *testing.T) {
 		sagatest.Sequence(t, h, "done a", "waiting never", "unwinding", "undo failed a", "undo failed a", "undone a", "failed")
 	})
 }
+
+// A saga that passes its pivot while a failure is being settled is not rolled back: what failed is tried until it succeeds.
+func TestThePivotWinsOverAFailureBesideIt(t *testing.T) {
+	t.Parallel()
+	On(t, func(t *testing.T, w *World) {
+		began := make(chan struct{})
+		def := saga.Define("beside", func(b *saga.Builder[string]) *saga.Node[string] {
+			a := w.node(b, "a", b.In())
+			saga.Step1(b, "p", func(ctx context.Context, s string) (string, error) {
+				close(began)
+				<-ctx.Done() // told that another has failed, and completes all the same
+				return s + "p", nil
+			}, a).Async("q").Pivot()
+			return saga.Step1(b, "bad", func(ctx context.Context, s string) (string, error) {
+				if saga.From(ctx).Attempt() == 1 {
+					<-began
+				}
+				return s + "bad", w.call(ctx, "bad")
+			}, a).Async("q")
+		})
+		w.Fail("bad", 2, errNo)
+		h := start(t, w, def, w.fleet(t, def), "", saga.Options{})
+		sagatest.Completed(t, h, "abad")
+		got := sagatest.Events(t, h)
+		if !slices.Contains(got, "done p") || slices.Contains(got, "undone a") || got[len(got)-1] != "completed" || got[len(got)-2] != "done bad" {
+			t.Errorf("events %q; want the pivot done, nothing undone, and the rest done later", got)
+		}
+	})
+}
