@@ -219,3 +219,27 @@ func TestARunHereObeysKeysPausesAndLostAnswers(t *testing.T) {
 		}
 	})
 }
+
+// Run begins while a first run here joins: whoever comes first, there is one member, and both go on.
+func TestRunAndRunHereBeginAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			k := kerneltest.New(t, memory.New(memory.Config{}), kernel.Config{})
+			k.Handle("y", doneWith("y"))
+			var caller sync.WaitGroup
+			caller.Go(func() {
+				h, err := k.RunHere(t.Context(), kernel.Spec{Kind: "y"}, doneWith("here"))
+				if err != nil || h.Ran && h.Settled != store.Done {
+					t.Errorf("RunHere = %+v, %v", h, err)
+				}
+			})
+			kerneltest.Run(t, k)
+			kerneltest.Wait(t, k, submit(t, k, kernel.Spec{Kind: "y"}), store.Done)
+			caller.Wait()
+			if ws, err := k.Workers(t.Context()); err != nil || len(ws) != 1 {
+				t.Errorf("%d workers, %v; want one", len(ws), err)
+			}
+		})
+	}
+}

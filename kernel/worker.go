@@ -26,8 +26,11 @@ type worker struct {
 
 // join creates an incarnation and makes it the present one. It repeats until the store has answered or ctx has ended.
 func (k *Kernel) join(ctx context.Context) error {
+	k.mu.Lock()
+	served := k.served // Run may be about to set it, while a guest joins
+	k.mu.Unlock()
 	req := store.JoinRequest{Beat: k.cfg.Beat, DeadAfter: k.cfg.DeadAfter, Info: store.WorkerInfo{
-		Host: k.cfg.Name, PID: os.Getpid(), Version: k.cfg.Version, Slots: k.cfg.Slots, Kinds: k.served,
+		Host: k.cfg.Name, PID: os.Getpid(), Version: k.cfg.Version, Slots: k.cfg.Slots, Kinds: served,
 	}}
 	var sent time.Time
 	err := k.persist(ctx, -1, func(ctx context.Context, _ bool) error {
