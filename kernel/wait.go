@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -96,8 +98,9 @@ func (k *Kernel) watch(ctx context.Context, worker string, queues []string) {
 func (k *Kernel) hint() {
 	k.mu.Lock()
 	k.appetite.wake()
-	for _, signals := range k.waiters {
-		for _, s := range signals {
+	ids := slices.SortedFunc(maps.Keys(k.waiters), func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
+	for _, id := range ids { // in one order: the simulation runs a seed the same way each time
+		for _, s := range k.waiters[id] {
 			s.Notify()
 		}
 	}

@@ -247,8 +247,8 @@ func (k *Kernel) reconcile(ctx context.Context, w *worker) {
 		}
 		delete(known, h.Fence)
 	}
-	for _, r := range known {
-		if r.worker == w && !r.settling {
+	for _, r := range k.sortedRuns() {
+		if known[r.fence] == r && r.worker == w && !r.settling {
 			r.cancel(ErrFenced)
 		}
 	}
