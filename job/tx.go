@@ -8,9 +8,9 @@ import (
 	"github.com/outlast-go/outlast/kernel"
 )
 
-// Tx is a transaction on the store in which a run can end: that of store/sqlite is one.
+// Tx is a transaction on the store in which a run can end: store/sqlite and store/postgres have one each.
 type Tx interface {
-	Stage(c kernel.Completion) error
+	Stage(ctx context.Context, c kernel.Completion) error
 }
 
 // EndIn ends the run inside a transaction of the user's: the result, what Then has started and the user's own writes become
@@ -32,5 +32,5 @@ func EndIn[Out any](ctx context.Context, tx Tx, result Out) error {
 	if err != nil {
 		return err
 	}
-	return tx.Stage(c)
+	return tx.Stage(ctx, c)
 }

@@ -38,7 +38,7 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// CallTimeout is how long one call of the store may take before it is repeated. Default 10 s.
 	CallTimeout time.Duration
-	// RecoverEvery is how often this process looks for dead workers. Default 1.2 s.
+	// RecoverEvery is how often this process looks for dead workers while it is idle; while it works, twice as often. Default 1.2 s.
 	RecoverEvery time.Duration
 	// PruneEvery is how often this process removes what has expired. Default 1 minute; negative: never.
 	PruneEvery time.Duration

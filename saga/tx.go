@@ -8,10 +8,11 @@ import (
 	"github.com/outlast-go/outlast/kernel"
 )
 
-// Tx is a transaction on the store: that of store/sqlite is one. What a step writes in it and the record that the step is done
+// Tx is a transaction on the store: that of store/sqlite is one; for store/postgres put its Tx and the Commit and Rollback of the user's own
+// transaction into one value. What a step writes in it and the record that the step is done
 // become durable together, or not at all.
 type Tx interface {
-	Stage(c kernel.Completion) error
+	Stage(ctx context.Context, c kernel.Completion) error
 	Commit() error
 	Rollback() error
 }
@@ -91,7 +92,7 @@ func inTx[T Tx](ctx context.Context, begin func(context.Context) (T, error), sta
 	if err != nil {
 		return v, err
 	}
-	if err = tx.Stage(c); err == nil {
+	if err = tx.Stage(ctx, c); err == nil {
 		err = tx.Commit()
 	}
 	if err != nil {

@@ -35,8 +35,9 @@
 //
 //   - proof: the engine can show that the process is gone. At once.
 //   - gone: its session is gone, and has been seen gone for as long as a beat of its takes to come; it has not beaten for
-//     Timing.GoneAfter nor since the session was first seen gone; and the session of the declaring worker is older than the
-//     victim's last beat: a cut that hit everybody proves nothing.
+//     Timing.GoneAfter nor since the session was first seen gone; and it was seen gone by a worker whose own session is older than
+//     the victim's last sign of life, which is its last beat or the last pass that saw its session: a cut that hit everybody proves
+//     nothing. Another may act on that once its own session has stood for as long as a beat of the victim's takes to come.
 //   - silence: no beat for the victim's own DeadAfter while the pulse of the fleet is whole. The pulse is (since, last), kept
 //     by Beat: a beat that comes later than a third of the shortest DeadAfter of the living after the one before, or finds a
 //     last in the future, begins it anew (since = now). Declaring needs now − last at most that third of the victim's

@@ -36,7 +36,7 @@ var rooms = slices.Concat(
 		{name: "store/memory", ours: []string{"store"}},
 		{name: "store/sqlite", ours: []string{"store"}, libs: []string{"zombiezen.com/go/sqlite"}},
 		{name: "store/postgres", ours: []string{"store"}, libs: []string{"github.com/jackc/pgx/v5"}},
-		{name: "store/redis", ours: []string{"store"}, libs: []string{"github.com/redis/go-redis/v9"}},
+		{name: "store/redis", ours: []string{"store"}, libs: []string{"github.com/redis/rueidis"}},
 		{name: "store"},
 		{name: "seal"},
 		{name: "blob/instore", ours: []string{"blob", "store"}},

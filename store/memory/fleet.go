@@ -16,6 +16,8 @@ type worker struct {
 	handle  *Store
 	session *session
 	goneAt  time.Time // when its session was first seen gone; zero: it was not
+	seenAt  time.Time // when its session was last seen
+	vouched bool      // one whose session is old enough has seen it gone
 }
 
 // session stands for the connection that ends with its process.
@@ -67,7 +69,7 @@ func (s *Store) Beat(ctx context.Context, req store.BeatRequest) (store.BeatResu
 	if w == nil {
 		return store.BeatResult{}, deadError(req.Worker)
 	}
-	w.BeatAt, w.Load, w.goneAt = d.now, req.Load, time.Time{}
+	w.BeatAt, w.Load, w.goneAt, w.vouched = d.now, req.Load, time.Time{}, false
 	if w.session == nil && w.handle == s {
 		w.session = &session{d.now}
 	}

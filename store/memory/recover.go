@@ -49,7 +49,8 @@ func (s *Store) Recover(ctx context.Context, req store.RecoverRequest) (store.Re
 // passGate lets one pass through per RecoverEvery, and a better witness than the last one always.
 func (d *data) passGate(req store.RecoverRequest) bool {
 	session := never
-	if by := d.alive(req.Worker); by != nil && by.session != nil {
+	// Without evidence nobody bears witness, and nobody is a better one.
+	if by := d.alive(req.Worker); by != nil && by.session != nil && d.cfg.Evidence != store.EvidenceNone {
 		session = by.session.since
 	}
 	since := d.now.Sub(d.recoverAt)
@@ -79,18 +80,28 @@ func (d *data) verdict(w, by *worker) store.Death {
 	return ""
 }
 
-// goneFor reports whether a session that is gone shows that its worker is. One that went with everybody else's shows nothing.
+// goneFor reports whether a session that is gone shows that its worker is. One that went with everybody else's shows nothing: it
+// takes one that stood before the victim was last known to live, and still stood when the victim's was gone.
 func (d *data) goneFor(w, by *worker, silent time.Duration) bool {
 	if w.session != nil {
-		w.goneAt = time.Time{}
+		w.goneAt, w.seenAt, w.vouched = time.Time{}, d.now, false
 		return false
 	}
 	if w.goneAt.IsZero() {
 		w.goneAt = d.now
 	}
-	witness := by != nil && by.session != nil && by.session.since.Before(w.BeatAt)
+	if w.seenAt.After(d.now) {
+		w.seenAt = d.now
+	}
+	if by == nil || by.session == nil {
+		return false
+	}
+	older := by.session.since.Before(w.BeatAt) || by.session.since.Before(w.seenAt)
+	w.vouched = w.vouched || older
+	// What an older one has seen a younger one may act on, once it has stood for long enough to hear a beat of the victim's.
+	heard := w.vouched && d.now.Sub(by.session.since) >= d.every(w)
 	seen := d.now.Sub(w.goneAt)
-	return witness && silent >= d.cfg.Timing.GoneAfter && !w.BeatAt.After(w.goneAt) && seen >= d.every(w)
+	return (older || heard) && silent >= d.cfg.Timing.GoneAfter && !w.BeatAt.After(w.goneAt) && seen >= d.every(w)
 }
 
 // recoverDead puts back what the dead hold, and what is held under no record at all.

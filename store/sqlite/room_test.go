@@ -112,10 +112,10 @@ func TestATransactionKeepsAllOrNothing(t *testing.T) {
 			if n, err := tx.Exec("insert into orders (what) values (?1)", "tea"); err != nil || n != 1 {
 				t.Fatalf("Exec = %d, %v, want 1", n, err)
 			}
-			if _, err := tx.Submit(next); err != nil {
+			if _, err := tx.Submit(t.Context(), next); err != nil {
 				t.Fatal(err)
 			}
-			if err := tx.Stage(store.Completion{Fence: run.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}}); err != nil {
+			if err := tx.Stage(t.Context(), store.Completion{Fence: run.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}}); err != nil {
 				t.Fatal(err)
 			}
 			end := tx.Rollback
@@ -185,7 +185,7 @@ func TestATransactionThatTakesTooLongIsRolledBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := newSpec()
-	if _, err := tx.Submit(spec); err != nil {
+	if _, err := tx.Submit(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()

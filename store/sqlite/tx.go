@@ -105,7 +105,10 @@ func (tx *Tx) use(fn func(*step) error) error {
 }
 
 // Submit stores tasks, as the Submit of the Store does.
-func (tx *Tx) Submit(specs ...store.Spec) (list []store.Submitted, err error) {
+func (tx *Tx) Submit(ctx context.Context, specs ...store.Spec) (list []store.Submitted, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	err = tx.use(func(s *step) error {
 		list = s.submitAll(store.SubmitRequest{Specs: specs}).Specs
 		return nil
@@ -115,7 +118,10 @@ func (tx *Tx) Submit(specs ...store.Spec) (list []store.Submitted, err error) {
 
 // Stage ends a run: its outcome counts once the transaction is committed, and is settled by whoever completes the run. After
 // ErrFenced the run belongs to another: roll back.
-func (tx *Tx) Stage(c store.Completion) error {
+func (tx *Tx) Stage(ctx context.Context, c store.Completion) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return tx.use(func(s *step) error { return s.stage(c) })
 }
 

@@ -26,6 +26,8 @@ func declareTests() []test {
 		{"a gone session counts once it was seen gone for a beat", declareSeen},
 		{"a gone session needs a declarer whose session is older", declareYoung},
 		{"a gone session is not vouched for by nobody", declareNobody},
+		{"a session that was seen is as good as a beat", declareSeenAlive},
+		{"what an older session has seen gone a younger one may act on", declareHandedOn},
 		{"a session cut while its worker beats proves nothing", declareCut},
 		{"a cut that hits everybody proves nothing", declareCutAll},
 		{"a clock stepped back kills nobody", declareStepBack},
@@ -314,6 +316,43 @@ func declareNobody(t *testing.T, w *world) {
 	}
 	if !declared(res, k) || res.Dead[0].Death != store.DeathGone {
 		t.Errorf("Recover by a worker = %+v, want %s gone", res.Dead, k.id)
+	}
+}
+
+// A worker that dies before its first beat, in a fleet that is not older, is found all the same.
+func declareSeenAlive(t *testing.T, w *world) {
+	w.needSession(t)
+	k := w.join()
+	k.silent = true
+	w.pass(1)
+	by := w.join()
+	w.pass(1)
+	by.recover()
+	w.Crash(k.st)
+	by.recover()
+	w.live(3)
+	if res := by.recover(); !declared(res, k) || res.Dead[0].Death != store.DeathGone {
+		t.Errorf("Recover = %+v, want %s gone: its session was seen after that of the declarer began", res.Dead, k.id)
+	}
+}
+
+// Workers come and go: the one that could bear witness may be gone itself when the time has come.
+func declareHandedOn(t *testing.T, w *world) {
+	w.needSession(t)
+	old, k := w.join(), w.join()
+	w.live(2)
+	k.crash()
+	old.recover()
+	w.live(3)
+	young := w.join()
+	old.silent = true
+	w.Crash(old.st)
+	if res := young.recover(); len(res.Dead) != 0 {
+		t.Errorf("Recover at once = %+v, want nobody dead: the declarer could not have heard a beat yet", res.Dead)
+	}
+	w.live(1)
+	if res := young.recover(); !declared(res, k) || declared(res, old) || res.Dead[0].Death != store.DeathGone {
+		t.Errorf("Recover = %+v, want %s gone, and nobody else", res.Dead, k.id)
 	}
 }
 

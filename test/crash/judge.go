@@ -186,10 +186,11 @@ func (r *run) history() *history {
 	return h
 }
 
-// wait notes how long a task of a dead worker lay still. One whose outcome had been written just before has no later start.
+// wait notes how long a task of a dead worker lay still. One whose outcome had been written just before has no later start; one whose next
+// worker died as well before it could begin was recovered twice, and how long each took is not known.
 func (h *history) wait(task string, epoch int64, died time.Time) {
 	for _, l := range h.starts[task] {
-		if l.epoch > epoch {
+		if l.epoch == epoch+1 {
 			h.waits = append(h.waits, l.at.Sub(died))
 			return
 		}

@@ -121,7 +121,7 @@ func TestAJobIsStartedWithItsUsersTransaction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Submit(spec); err != nil {
+		if _, err := tx.Submit(t.Context(), spec); err != nil {
 			t.Fatal(err)
 		}
 		end := tx.Rollback

@@ -63,7 +63,7 @@ func plantOn(t *testing.T, dir string, sealer kernel.Sealer) (p *secrets.Planter
 		t.Fatal(err)
 	}
 	inTransaction(t, db, func(tx *sqlite.Tx) error {
-		_, err := tx.Submit(prepared)
+		_, err := tx.Submit(t.Context(), prepared)
 		return err
 	})
 	p.Submit(t, k)
@@ -116,7 +116,7 @@ func endInTransaction(p *secrets.Planter, db *sqlite.Store) kernel.Handler {
 		if err != nil {
 			return kernel.Outcome{}, err
 		}
-		return kernel.Outcome{}, errors.Join(tx.Stage(done), tx.Commit())
+		return kernel.Outcome{}, errors.Join(tx.Stage(ctx, done), tx.Commit())
 	}
 }
 

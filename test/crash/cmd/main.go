@@ -7,15 +7,15 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
+	"github.com/outlast-go/outlast/cmd/outlast/engine"
 	"github.com/outlast-go/outlast/store"
-	"github.com/outlast-go/outlast/store/sqlite"
 	"github.com/outlast-go/outlast/test/crash"
 )
 
@@ -34,8 +34,8 @@ func main() {
 	}
 }
 
-func worker(ctx context.Context, path string, args []string) error {
-	st, err := sqlite.Open(ctx, sqlite.Config{Path: path})
+func worker(ctx context.Context, url string, args []string) error {
+	st, err := engine.Open(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -44,16 +44,13 @@ func worker(ctx context.Context, path string, args []string) error {
 }
 
 func parent(ctx context.Context) error {
-	engine := flag.String("engine", "sqlite", "engine to put through it: sqlite")
+	name := flag.String("engine", "sqlite", "what to put through it: "+engines)
 	seconds := flag.Int("seconds", 60, "how long to go on")
 	seed := flag.Uint64("seed", 1, "decides what happens when")
 	workers := flag.Int("workers", 4, "worker processes at a time")
 	calm := flag.Bool("calm", false, "kill and stop nobody: what is judged is that nobody is robbed")
 	logs := flag.String("logs", "", "keep the logs and the store in this folder")
 	flag.Parse()
-	if *engine != "sqlite" {
-		return fmt.Errorf("engine %q is not known; there is sqlite", *engine)
-	}
 	dir, err := folder(*logs)
 	if err != nil {
 		return err
@@ -65,13 +62,18 @@ func parent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, "crash.db")
+	st, err := setStage(*name, dir, rand.New(rand.NewPCG(*seed, 0x637574))) //nolint:gosec // a seed must repeat the same cuts
+	if err != nil {
+		return err
+	}
+	defer st.end()
 	event := ""
 	report, err := crash.Run(ctx, crash.Config{
-		Store: "sqlite:" + path, Workers: *workers, Seconds: *seconds, Seed: *seed, Mixed: true, Calm: *calm, Dir: dir,
-		Open: func(ctx context.Context) (store.Store, error) { return sqlite.Open(ctx, sqlite.Config{Path: path}) },
+		Store: st.url, Workers: *workers, Seconds: *seconds, Seed: *seed, Mixed: true, Calm: *calm, Dir: dir,
+		KillServer: st.killServer, Cut: st.cut,
+		Open: func(ctx context.Context) (store.Store, error) { return engine.Open(ctx, st.url) },
 		Worker: func(ctx context.Context, args []string) *exec.Cmd {
-			return exec.CommandContext(ctx, self, append([]string{"worker", path}, args...)...) //nolint:gosec // this program itself
+			return exec.CommandContext(ctx, self, append([]string{"worker", st.url}, args...)...) //nolint:gosec // this program itself
 		},
 		Watch: func(s crash.Status) {
 			if s.Event != event {
@@ -92,11 +94,4 @@ func parent(ctx context.Context) error {
 		return fmt.Errorf("the promises were broken: replay with -seed %d", *seed)
 	}
 	return nil
-}
-
-func folder(keep string) (string, error) {
-	if keep == "" {
-		return os.MkdirTemp("", "outlast-crash-")
-	}
-	return keep, os.MkdirAll(keep, 0o700)
 }

@@ -1,0 +1,163 @@
+-- Claim. What is taken is locked first, passing over what others have locked, and then made to run in one statement.
+
+-- full_task is a task as readers want it.
+create or replace view full_task as
+	select t.*, b.rest, b.args, b.labels, b.on_end, b.error from task t join body b on b.id = t.id
+	union all
+	select t.*, b.rest, b.args, b.labels, b.on_end, b.error from ended t join body b on b.id = t.id;
+
+-- guard holds a worker's incarnation by a lock that conflicts with the mark of its death, alone or with others. It returns whether
+-- the worker lives. A lock of the session table, not of the row: beats and claims come all the time, and write nothing for it.
+create or replace function guard(of text, only_me boolean) returns boolean language plpgsql as $$
+declare
+	k constant bigint := hashtextextended(current_schema() || ' ' || of, 7);
+begin
+	if only_me then
+		perform pg_advisory_xact_lock(k);
+	else
+		perform pg_advisory_xact_lock_shared(k);
+	end if;
+	return exists (select 1 from worker where id = of and dead_at is null);
+end $$;
+
+-- lock_line keeps an ordered lane to one claim at a time; false if another has it and it is not to be waited for.
+create or replace function lock_line(q text, k text, l text, m text, may_wait boolean) returns boolean language plpgsql as $$
+declare
+	name constant bigint := hashtextextended(concat_ws(chr(1), current_schema(), q, k, l, m), 11);
+begin
+	if not may_wait then
+		return pg_try_advisory_xact_lock(name);
+	end if;
+	perform pg_advisory_xact_lock(name);
+	return true;
+end $$;
+
+-- fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time. The task is
+-- locked. It returns whether it may run.
+create or replace function fit(t task, is_good boolean, now bigint) returns boolean language plpgsql as $$
+declare
+	why text;
+begin
+	if not is_good then
+		perform end_task(t, 'failed', 'corrupt', null, fault('corrupt', 'the record cannot be read'), now);
+		return false;
+	end if;
+	if t.grp is not null and t.asked = '' then
+		select aborting into why from grp where id = t.grp;
+		if why <> '' then
+			perform ask(t, why, now);
+			return false;
+		end if;
+	end if;
+	if t.start_by_at <= now then
+		perform expire_start(t, now);
+		return false;
+	end if;
+	return true;
+end $$;
+
+-- expire_start ends a task that was not started in time.
+create or replace function expire_start(t task, now bigint) returns void language plpgsql as $$
+begin
+	t.start_by_at := null;
+	if t.owned then
+		update task set start_by_at = null where id = t.id;
+	end if;
+	perform ask(t, 'expired', now);
+end $$;
+
+-- start_runs makes tasks run that are locked and ready, under a new fence, for a worker that is guarded. It returns whether the worker
+-- held nothing before.
+create or replace function start_runs(ids uuid[], charge uuid[], owner text, by uuid, now bigint) returns boolean language plpgsql as $$
+declare
+	held bigint;
+	noted bigint;
+	others uuid[];
+begin
+	if cardinality(ids) = 0 then
+		return false;
+	end if;
+	now := clock(); -- what was locked may be younger than this step
+	select count(*) into held from (select 1 from task where state = 'running' and worker = owner limit 2) h;
+	if held = 1 then
+		-- What ran alone has company now. One that is being written this moment is waited for only if it matters.
+		perform 1 from task where state = 'running' and worker = owner and alone and suspect for update;
+		select array_agg(o.id) into others from (
+			select id from task where state = 'running' and worker = owner and alone for update skip locked
+		) o;
+		update task set alone = false where id = any (others);
+	end if;
+	with started as (
+		update task t set
+			state = 'running', reason = '', version = t.version + 1, updated_at = now, epoch = t.epoch + 1, nonce = by, worker = owner,
+			started_at = now, told = t.asked <> '', alone = held = 0 and cardinality(ids) = 1, saves = 0, start_by_at = null,
+			deadline_at = case when t.timeout > 0 then now + t.timeout end, charged = t.charged or t.id = any (charge),
+			history = add_event(t.history, now, 'claimed', t.epoch + 1, owner, '')
+		where t.id = any (ids) and t.state = 'ready'
+		returning t.id, t.queue, t.kind, t.ready_at
+	), counted as (
+		insert into stat as m (at, queue, kind, shard, claimed, waited)
+		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - ready_at, 0))
+		from started group by queue, kind order by queue, kind
+		on conflict (at, queue, kind, shard) do update set claimed = m.claimed + excluded.claimed, waited = m.waited + excluded.waited
+	)
+	select count(note_task(id)) into noted from started where current_setting('outlast.watched') = 'true';
+	return held = 0;
+end $$;
+
+-- next_claim tells in how long it is worth to claim again; 0: at no time that is known.
+create or replace function next_claim(req jsonb, now bigint) returns bigint language plpgsql as $$
+declare
+	at bigint;
+	opens_at bigint;
+begin
+	select t.due_at into at from task t where t.state in ('scheduled', 'parked') and t.due_at is not null order by t.due_at limit 1;
+	if exists (select 1 from lim where is_set and cardinality(steps) > 0) then
+		select min(l.opens) into opens_at
+		from jsonb_array_elements(req->'queues') q, lanes_of(q->>'queue', (select array_agg(k) from jsonb_array_elements_text(req->'kinds') k), now) l
+		where l.opens > 0 and not l.is_full and not l.charged;
+	end if;
+	at := least(at, opens_at, (select min(until) from pause where until > now));
+	return case when at is null then 0 else greatest(at - now, 1) end;
+end $$;
+
+-- claim_step makes one claim for a worker that lives. It returns ids in the order of taking, whether there is more, and the cursors.
+create or replace function claim_step(req jsonb, now bigint, out ids uuid[], out again boolean, out cursors jsonb, out wait bigint, out lone boolean) language plpgsql as $$
+declare
+	owner constant text := req->>'worker';
+	charge uuid[];
+	due boolean;
+begin
+	if (req->>'repeat')::boolean then
+		select coalesce(array_agg(id order by id), '{}') into ids
+		from task where state = 'running' and worker = owner and nonce = (req->>'nonce')::uuid;
+		again := true;
+		return;
+	end if;
+	due := promote_due(100, now) = 100;
+	if (req->>'suspects')::int > 0 then
+		select p.ids, p.charge, p.more, '{}'::jsonb into ids, charge, again, cursors from pick_suspects(req, now) p;
+	else
+		select p.ids, p.charge, p.more, p.cursors into ids, charge, again, cursors from pick(req, now) p;
+	end if;
+	again := again or due;
+	lone := start_runs(ids, charge, owner, (req->>'nonce')::uuid, now);
+	wait := next_claim(req, now);
+end $$;
+
+-- claim takes ready tasks. request: worker, nonce, repeat, queues (queue, slots, cursor), kinds, suspects, aged. The first row
+-- has the answer in meta, each further row a task.
+create or replace function claim(req jsonb) returns table (meta jsonb, t full_task) language plpgsql as $$
+declare
+	now constant bigint := begin_step(req);
+	got record;
+begin
+	if not guard(req->>'worker', coalesce((req->>'suspects')::int, 0) > 0) then
+		return query select jsonb_build_object('err', 'dead'), null::full_task;
+		return;
+	end if;
+	select * into got from claim_step(req, now);
+	return query select jsonb_build_object('again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints()), null::full_task;
+	return query select null::jsonb, row(live.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	from unnest(got.ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
+end $$;

@@ -1,0 +1,138 @@
+-- complete ends runs. request: items in order (see complete_one). Of those that can be done in one statement it does all in one.
+create or replace function complete_all(req jsonb, now bigint) returns jsonb language plpgsql as $$
+declare
+	item jsonb;
+	quick jsonb := '{}';
+	res jsonb[] := '{}';
+	ids uuid[];
+begin
+	select coalesce(array_agg((e->>'id')::uuid), '{}') into ids from jsonb_array_elements(req->'items') e;
+	if cardinality(ids) > 1 then
+		perform 1 from task where id = any (ids) order by id for update; -- in one order, as others lock them
+	end if;
+	if req ? 'quick' then
+		quick := complete_quick(req->'items', now);
+	end if;
+	for item in select * from jsonb_array_elements(req->'items') loop
+		if quick ? (item->>'id') then
+			res := array_append(res, '["done", false]');
+		else
+			res := array_append(res, complete_one(item, now));
+		end if;
+	end loop;
+	return to_jsonb(res);
+end $$;
+
+-- complete_quick ends runs that are done and bring nothing but a result, of tasks on which nothing else hangs: the items that say quick. Each
+-- of their ids occurs once. It returns an object of those it ended; the others take the long road.
+create or replace function complete_quick(items jsonb, now bigint) returns jsonb language plpgsql as $$
+declare
+	horizon constant bigint := current_setting('outlast.horizon')::bigint;
+	watched constant boolean := current_setting('outlast.watched')::boolean;
+	took jsonb;
+	noted bigint;
+begin
+	with i as materialized (
+		select x.id, x.epoch, x.nonce, x.out->>'reason' as reason, x.out->>'result' as result
+		from jsonb_to_recordset(items) as x (id uuid, epoch bigint, nonce uuid, quick boolean, "out" jsonb) where x.quick
+	), gone as (
+		delete from task t using i
+		where t.id = i.id and t.state = 'running' and t.epoch = i.epoch and t.nonce = i.nonce and t.staged is null
+			and t.lim = '' and t.ukey = '' and t.grp is null and t.parent is null and t.ord = '' and not t.follows and not t.keeps
+			and not t.failing and not t.inbox and not (t.entries and t.retention = 0)
+		returning t.*, i.reason as why, i.result as outcome
+	), moved as (
+		insert into ended (
+			id, state, reason, version, round, wakes, suspect, solo, saves, asked, told, stripped, epoch,
+			settled_epoch, settled_nonce, settled_kind, attempts, crashes, crash_run, charged, created_at, due_at, ready_at, started_at,
+			ended_at, updated_at, expire_at, progress_done, progress_total, progress_note, progress_at, result, history,
+			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, line, ukey, ufor, fingerprint, retention, follows, entries)
+		select id, 'done', coalesce(why, ''), version + 1, round, wakes, suspect, solo, saves, asked, told, retention = 0, epoch,
+			epoch, nonce, 'done', attempts, crashes, crash_run, charged, created_at, due_at, ready_at, started_at,
+			now, now, case when retention >= 0 then now + greatest(retention, horizon) end,
+			progress_done, progress_total, progress_note, progress_at,
+			case when retention <> 0 then bytes(outcome) end,
+			case when retention <> 0 then add_event(history, now, 'ended', epoch, worker, coalesce(why, '')) else '[]' end,
+			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, line, ukey, ufor, fingerprint, retention, follows, entries
+		from gone
+		returning id
+	), stripped as (
+		update body b set args = null from gone where b.id = gone.id and gone.retention = 0 and b.args is not null
+	), counted as (
+		insert into stat as m (at, queue, kind, shard, done, ran)
+		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - started_at, 0))
+		from gone group by queue, kind order by queue, kind
+		on conflict (at, queue, kind, shard) do update set done = m.done + excluded.done, ran = m.ran + excluded.ran
+	)
+	select jsonb_object_agg(m.id::text, 1), count(case when watched then note_task(m.id) end) into took, noted from moved m;
+	return coalesce(took, '{}');
+end $$;
+
+-- complete is complete_all as a call.
+create or replace function complete(req jsonb) returns jsonb language plpgsql as $$
+declare
+	now constant bigint := begin_step(req);
+	res jsonb;
+begin
+	res := complete_all(req, now);
+	return jsonb_build_object('items', res, 'hints', hints());
+end $$;
+
+-- complete_claim completes, and claims for a worker in the same call: each half succeeds by itself. request: as complete, and claim.
+create or replace function complete_claim(req jsonb) returns table (meta jsonb, t full_task) language plpgsql as $$
+declare
+	now constant bigint := begin_step(req);
+	lives constant boolean := guard(req->'claim'->>'worker', coalesce((req->'claim'->>'suspects')::int, 0) > 0); -- before all other locks
+	items constant jsonb := complete_all(req, now);
+	got record;
+begin
+	if not lives then
+		return query select jsonb_build_object('items', items, 'claim_err', 'dead', 'hints', hints()), null::full_task;
+		return;
+	end if;
+	select * into got from claim_step(req->'claim', now);
+	return query select jsonb_build_object('items', items, 'again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints()), null::full_task;
+	return query select null::jsonb, row(live.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	from unnest(got.ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
+end $$;
+
+-- submit_claim submits, and makes the tasks run at once as far as pauses, limits and order allow. request: as submit, and claim.
+create or replace function submit_claim(req jsonb) returns table (meta jsonb, t full_task) language plpgsql as $$
+declare
+	of jsonb;
+	lives boolean;
+	res jsonb;
+	ids uuid[] := '{}';
+	charge uuid[] := '{}';
+	o task;
+	now bigint;
+	lone boolean;
+begin
+	perform begin_step(req);
+	lives := guard(req->'claim'->>'worker', false);
+	res := submit(req);
+	now := clock();
+	if not lives then
+		return query select res || jsonb_build_object('claim_err', 'dead'), null::full_task;
+		return;
+	end if;
+	if (req->'claim'->>'repeat')::boolean then
+		select coalesce(array_agg(x.id order by x.id), '{}') into ids
+		from task x where x.state = 'running' and x.worker = req->'claim'->>'worker' and x.nonce = (req->'claim'->>'nonce')::uuid;
+	else
+		for of in select * from jsonb_array_elements(req->'specs') loop
+			select * into o from task x where x.id = (of->>'id')::uuid and x.id <> all (ids) for update;
+			continue when not found or o.state <> 'ready' or o.suspect;
+			continue when is_blocked(o, now);
+			ids := ids || o.id;
+			if o.lim <> '' and take_slot(o.lim, o.charged, now) then
+				charge := charge || o.id;
+			end if;
+			-- At once, so that the next of an ordered lane sees that this one runs.
+			lone := start_runs(array[o.id], charge, req->'claim'->>'worker', (req->'claim'->>'nonce')::uuid, now) or coalesce(lone, false);
+		end loop;
+	end if;
+	return query select res || jsonb_build_object('lone', lone, 'hints', hints()), null::full_task;
+	return query select null::jsonb, row(live.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	from unnest(ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
+end $$;

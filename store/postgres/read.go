@@ -1,0 +1,262 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// Get reads a task.
+func (s *Store) Get(ctx context.Context, id store.ID) (store.Task, error) {
+	if id.IsZero() {
+		return store.Task{}, errors.Join(s.begin(ctx), notFound(id))
+	}
+	var r row
+	err := s.read(ctx, func(ctx context.Context, c querier) error {
+		return c.QueryRow(ctx, s.q.get("task_get"), id.String()).Scan(r.targets()...)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return store.Task{}, notFound(id)
+	}
+	if err != nil {
+		return store.Task{}, err
+	}
+	return r.task(), nil
+}
+
+// List pages through tasks.
+func (s *Store) List(ctx context.Context, f store.Filter, page store.PageRequest) (res store.Page[store.Task], err error) {
+	if f.Unique != "" && len(f.Kinds) != 1 {
+		return res, fmt.Errorf("%w: a filter by unique key needs exactly one kind", store.ErrInvalid)
+	}
+	limit := pageLimit(page)
+	query, args, err := s.listQuery(&f, &page, limit+1)
+	if err != nil {
+		return res, err
+	}
+	err = s.read(ctx, func(ctx context.Context, c querier) error {
+		return each(ctx, c, query, func(rows pgx.Rows) error {
+			var r row
+			if err := rows.Scan(r.targets()...); err != nil {
+				return err
+			}
+			t := r.task()
+			if !page.Payload {
+				t.Args, t.Result, t.History = nil, nil, nil
+			}
+			res.Items = append(res.Items, t)
+			return nil
+		}, args...)
+	})
+	if len(res.Items) > limit {
+		res.Items = res.Items[:limit]
+		last := &res.Items[limit-1]
+		res.Cursor = last.ID.String()
+		if !f.Group.IsZero() {
+			res.Cursor = fmt.Sprintf("%d %s", last.Line, last.ID)
+		}
+	}
+	return res, err
+}
+
+// condition is one part of what a list asks for.
+type condition struct {
+	text string
+	arg  any
+}
+
+// listQuery joins the parts of a filter that are set. Each part is fixed text; what the caller gave is an argument.
+func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (query string, args []any, err error) {
+	var parts []condition
+	add := func(is bool, text string, arg any) {
+		if is {
+			parts = append(parts, condition{text, arg})
+		}
+	}
+	states := make([]string, 0, len(f.States))
+	for _, st := range f.States {
+		if st == store.Ending {
+			st = store.Running
+		}
+		states = append(states, string(st))
+	}
+	labels, err := json.Marshal(f.Labels)
+	if err != nil {
+		return "", nil, err
+	}
+	add(len(states) > 0, "f.state in (select jsonb_array_elements_text($::text::jsonb))", jsonText(states))
+	add(len(f.Kinds) > 0, "f.kind in (select jsonb_array_elements_text($::text::jsonb))", jsonText(f.Kinds))
+	add(f.Queue != "", "f.queue = $", f.Queue)
+	add(!f.Group.IsZero(), "f.grp = $::text::uuid", f.Group.String())
+	add(!f.Parent.IsZero(), "f.parent = $::text::uuid", f.Parent.String())
+	add(f.Worker != "", "f.worker = $", f.Worker)
+	add(f.Unique != "", "f.ukey = $ and f.ukey <> ''", f.Unique)
+	add(len(f.Labels) > 0, "f.labels @> $::text::jsonb", string(labels))
+	add(!f.Before.IsZero(), "f.created_at < $", f.Before.UnixNano())
+	add(!f.After.IsZero(), "f.created_at > $", f.After.UnixNano())
+	order := "f.id desc"
+	switch {
+	case !f.Group.IsZero():
+		order = "f.line, f.id"
+		if page.Cursor != "" {
+			line, id, _ := strings.Cut(page.Cursor, " ")
+			if _, err := strconv.ParseInt(line, 10, 64); err != nil {
+				return "", nil, fmt.Errorf("%w: cursor %.40q is not one of this list", store.ErrInvalid, page.Cursor)
+			}
+			add(true, "(f.line, f.id) > (($::text::jsonb->>0)::bigint, ($::text::jsonb->>1)::uuid)", jsonText([]string{line, id}))
+		}
+	case page.Oldest:
+		order = "f.id"
+		add(page.Cursor != "", "f.id > $::text::uuid", page.Cursor)
+	default:
+		add(page.Cursor != "", "f.id < $::text::uuid", page.Cursor)
+	}
+	var b strings.Builder
+	b.WriteString(s.q.get("task_all"))
+	for i, p := range parts {
+		word := " and "
+		if i == 0 {
+			word = " where "
+		}
+		args = append(args, p.arg)
+		b.WriteString(word + strings.ReplaceAll(p.text, "$", "$"+strconv.Itoa(len(args))))
+	}
+	args = append(args, limit)
+	b.WriteString(" order by " + order + " limit $" + strconv.Itoa(len(args)))
+	return b.String(), args, nil
+}
+
+func jsonText(list []string) string {
+	b, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // it is a list of strings
+	}
+	return string(b)
+}
+
+// Queues counts what waits.
+func (s *Store) Queues(ctx context.Context) (list []store.QueueStatus, err error) {
+	err = s.rows(ctx, "queue_list", func(r pgx.Rows) error {
+		var q store.QueueStatus
+		var oldest *int64
+		if err := r.Scan(&q.Queue, &q.Ready, &q.Scheduled, &q.Parked, &q.Running, &oldest, &q.Paused); err != nil {
+			return err
+		}
+		q.OldestAt = instant(oldest)
+		list = append(list, q)
+		return nil
+	}, store.CountLimit)
+	return list, err
+}
+
+// Stats lists the minutes in [from, until).
+func (s *Store) Stats(ctx context.Context, from, until time.Time) (list []store.Minute, err error) {
+	err = s.rows(ctx, "stat_list", func(r pgx.Rows) error {
+		var m store.Minute
+		var at, waited, ran int64
+		err := r.Scan(&at, &m.Queue, &m.Kind, &m.Submitted, &m.Claimed, &m.Done, &m.Failed, &m.Cancelled, &m.Retried, &m.Crashed, &waited, &ran)
+		m.At, m.Waited, m.Ran = instant(&at), time.Duration(waited), time.Duration(ran)
+		list = append(list, m)
+		return err
+	}, from.UnixNano(), until.UnixNano())
+	return list, err
+}
+
+// Export calls fn for every record, as of one moment. Writers go on meanwhile.
+func (s *Store) Export(ctx context.Context, fn func(store.Entry) error) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	var stopped error
+	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		stopped = s.export(ctx, tx, fn)
+		return stopped
+	})
+	if stopped != nil {
+		return stopped
+	}
+	return s.tell("export", err)
+}
+
+// exports are the kinds of records: the query that lists them, and how a row of it is read.
+var exports = []struct {
+	query string
+	read  func(pgx.Rows) (store.Entry, error)
+}{
+	{"task_all", func(r pgx.Rows) (store.Entry, error) {
+		var into row
+		err := r.Scan(into.targets()...)
+		t := into.task()
+		return store.Entry{Task: &t}, err
+	}},
+	{"message_all", func(r pgx.Rows) (store.Entry, error) {
+		m, _, err := readMessage(r)
+		return store.Entry{Message: &m}, err
+	}},
+	{"group_all", func(r pgx.Rows) (store.Entry, error) {
+		g, err := readGroup(r)
+		return store.Entry{Group: &g}, err
+	}},
+	{"worker_all", func(r pgx.Rows) (store.Entry, error) {
+		w, err := readWorker(r)
+		return store.Entry{Worker: &w}, err
+	}},
+	{"key_all", readKey},
+	{"limit_list", func(r pgx.Rows) (store.Entry, error) {
+		l, err := readLimit(r)
+		return store.Entry{Limit: &l}, err
+	}},
+	{"schedule_all", func(r pgx.Rows) (store.Entry, error) {
+		sc, err := readSchedule(r)
+		return store.Entry{Schedule: &sc}, err
+	}},
+}
+
+// export asks for all kinds at once, and hands them on one after the other.
+func (s *Store) export(ctx context.Context, tx pgx.Tx, fn func(store.Entry) error) (err error) {
+	var batch pgx.Batch
+	for _, part := range exports {
+		batch.Queue(s.q.get(part.query))
+	}
+	answers := tx.SendBatch(ctx, &batch)
+	defer func() {
+		if closing := answers.Close(); err == nil {
+			err = closing
+		}
+	}()
+	for _, part := range exports {
+		rows, err := answers.Query()
+		if err != nil {
+			return err
+		}
+		err = forEach(rows, func(r pgx.Rows) error {
+			e, err := part.read(r)
+			if err != nil {
+				return err
+			}
+			return fn(e)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readKey(r pgx.Rows) (store.Entry, error) {
+	var k store.Key
+	var task pgtype.UUID
+	var until *int64
+	err := r.Scan(&k.Kind, &k.Key, &task, &until)
+	k.Task, k.Until = task.Bytes, instant(until)
+	return store.Entry{Key: &k}, err
+}

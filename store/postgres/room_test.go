@@ -1,0 +1,191 @@
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" of database/sql
+
+	"github.com/outlast-go/outlast/store"
+	"github.com/outlast-go/outlast/store/postgres"
+)
+
+// room is a handle on a namespace on the real clock, and a table of the user's.
+func room(t *testing.T, timing store.Timing) (*postgres.Store, string) {
+	t.Helper()
+	url, pool := shared(t)
+	name := fmt.Sprintf("room_%d", time.Now().UnixNano())
+	s, err := postgres.Open(t.Context(), url, postgres.Config{Namespace: name, Timing: timing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.Close()
+		if _, err := pool.Exec(context.Background(), "drop schema "+name+" cascade"); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := pool.Exec(t.Context(), "create table "+name+".effect (task uuid, by text)"); err != nil {
+		t.Fatal(err)
+	}
+	return s, name
+}
+
+func joinAs(t *testing.T, s *postgres.Store, id string) {
+	t.Helper()
+	if err := s.Join(t.Context(), store.JoinRequest{ID: id, Beat: time.Second, DeadAfter: 15 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func takeOne(t *testing.T, s *postgres.Store, worker string) store.Task {
+	t.Helper()
+	res, err := s.Claim(t.Context(), store.ClaimRequest{Worker: worker, Nonce: benchID(), Kinds: []string{"k"}, Queues: []store.QueueSlots{{Queue: "q", Slots: 1}}})
+	if err != nil || len(res.Tasks) != 1 {
+		t.Fatalf("Claim = %d tasks, %v; want 1", len(res.Tasks), err)
+	}
+	return res.Tasks[0]
+}
+
+// effect writes a row and ends the run in one transaction of pgx, or of database/sql.
+func effect(t *testing.T, s *postgres.Store, db *sql.DB, table, by string, run store.Task) error {
+	t.Helper()
+	done := store.Completion{Fence: run.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone, Result: []byte(by)}}
+	if db == nil {
+		tx, err := s.Pool().Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(context.Background()) }()
+		if _, err := tx.Exec(t.Context(), "insert into "+table+" values ($1, $2)", run.ID.String(), by); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Tx(tx).Stage(t.Context(), done); err != nil {
+			return err
+		}
+		return tx.Commit(t.Context())
+	}
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(t.Context(), "insert into "+table+" values ($1, $2)", run.ID.String(), by); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SQLTx(tx).Stage(t.Context(), done); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// openSQL is database/sql on the shared server.
+func openSQL(t *testing.T) *sql.DB {
+	t.Helper()
+	url, _ := shared(t)
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// An old and a new owner both write their effect in the transaction that ends the run: there is one. FT-08
+func TestAnEffectOfAnOldAndANewOwnerIsThereOnce(t *testing.T) {
+	t.Parallel()
+	for name, db := range map[string]*sql.DB{"pgx": nil, "database/sql": openSQL(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, namespace := room(t, store.Timing{})
+			table := namespace + ".effect"
+			joinAs(t, s, "old")
+			joinAs(t, s, "new")
+			if _, err := s.Submit(t.Context(), store.SubmitRequest{Specs: benchSpecs(1)}); err != nil {
+				t.Fatal(err)
+			}
+			old := takeOne(t, s, "old")
+			if _, err := s.Leave(t.Context(), "old"); err != nil { // its task goes back, and it does not know
+				t.Fatal(err)
+			}
+			fresh := takeOne(t, s, "new")
+			if err := effect(t, s, db, table, "old", old); !errors.Is(err, store.ErrFenced) {
+				t.Errorf("the old owner's Stage = %v, want ErrFenced", err)
+			}
+			if err := effect(t, s, db, table, "new", fresh); err != nil {
+				t.Errorf("the new owner's Stage = %v, want no error", err)
+			}
+			if err := effect(t, s, db, table, "old again", old); !errors.Is(err, store.ErrFenced) {
+				t.Errorf("the old owner's Stage after it = %v, want ErrFenced", err)
+			}
+			// The process dies before it settles: whoever takes its tasks back does.
+			if got, err := s.Get(t.Context(), fresh.ID); err != nil || got.Read() != store.Ending {
+				t.Errorf("Get = %s, %v; want ending", got.Read(), err)
+			}
+			if _, err := s.Leave(t.Context(), "new"); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.Get(t.Context(), fresh.ID); err != nil || got.State != store.Done || string(got.Result) != "new" {
+				t.Errorf("Get = %s %q, %v; want done by the new owner", got.State, got.Result, err)
+			}
+			var n int
+			var by string
+			if err := s.Pool().QueryRow(t.Context(), "select count(*), min(by) from "+table).Scan(&n, &by); err != nil || n != 1 || by != "new" {
+				t.Errorf("%d effects, by %s, %v; want one, by the new owner", n, by, err)
+			}
+		})
+	}
+}
+
+// A task that is submitted in a transaction is there if, and only if, that is committed, and is noticed then.
+func TestATaskIsSubmittedWithItsUsersTransaction(t *testing.T) {
+	t.Parallel()
+	s, _ := room(t, store.Timing{})
+	notices := make(chan store.Notice, 10)
+	watching, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	t.Cleanup(func() { stop(); <-ended })
+	other, err := postgres.Open(t.Context(), cluster.url, postgres.Config{Namespace: s.Info().Namespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	goWatch(watching, other, notices, ended)
+	if n := <-notices; n.Kind != store.NoticeStart {
+		t.Fatalf("the first notice = %v", n)
+	}
+	for _, commit := range []bool{false, true} {
+		tx, err := s.Pool().Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		specs := benchSpecs(1)
+		if res, err := s.Tx(tx).Submit(t.Context(), specs...); err != nil || res[0].Err != nil {
+			t.Fatalf("Submit = %+v, %v; want no error", res, err)
+		}
+		if commit {
+			err = tx.Commit(t.Context())
+		} else {
+			err = tx.Rollback(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Get(t.Context(), specs[0].ID)
+		if there := err == nil; there != commit {
+			t.Errorf("Get = %v, want it there: %v", err, commit)
+		}
+	}
+	select {
+	case n := <-notices:
+		if n.Kind != store.NoticeWork || n.Queue != "q" {
+			t.Errorf("notice = %v, want work in q", n)
+		}
+	case <-time.After(10 * time.Second):
+		t.Errorf("no notice came of what was committed")
+	}
+}

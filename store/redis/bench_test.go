@@ -1,0 +1,149 @@
+package redis_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+	"github.com/outlast-go/outlast/store/redis"
+	"github.com/outlast-go/outlast/test/servers"
+)
+
+func newID() store.ID {
+	var random [16]byte
+	_, _ = rand.Read(random[:])
+	return store.MakeID(time.Now(), random)
+}
+
+func newSpec() store.Spec {
+	return store.Spec{ID: newID(), Kind: "job.welcome", Queue: "default", Args: []byte(`{"user":"0197f1c2","mail":"someone@example.org"}`), Retry: store.Retry{Max: 25}, Retention: time.Hour}
+}
+
+func specs(n int) []store.Spec {
+	list := make([]store.Spec, n)
+	for i := range list {
+		list[i] = newSpec()
+	}
+	return list
+}
+
+// mustOpen opens a namespace of its own on the shared server.
+func mustOpen(t testing.TB) *redis.Store {
+	t.Helper()
+	url := fmt.Sprintf("%snamespace=own-%x", withOptions(servers.SharedRedis(t)), newID())
+	s, err := redis.Open(t.Context(), url, redis.Config{Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func mustSubmit(t testing.TB, s *redis.Store, list []store.Spec) {
+	t.Helper()
+	res, err := s.Submit(t.Context(), store.SubmitRequest{Specs: list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sub := range res.Specs {
+		if sub.Err != nil {
+			t.Fatal(sub.Err)
+		}
+	}
+}
+
+func mustJoin(t testing.TB, s *redis.Store, id string) {
+	t.Helper()
+	if err := s.Join(t.Context(), store.JoinRequest{ID: id, Beat: time.Second, DeadAfter: 15 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func claimOf(worker string, n int) store.ClaimRequest {
+	return store.ClaimRequest{
+		Worker: worker, Nonce: newID(), Kinds: []string{"job.welcome"}, Queues: []store.QueueSlots{{Queue: "default", Slots: n}},
+	}
+}
+
+func BenchmarkSubmit(b *testing.B) {
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := mustOpen(b)
+			for b.Loop() {
+				mustSubmit(b, s, specs(n))
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/task")
+		})
+	}
+}
+
+// BenchmarkClaimComplete takes tasks and ends them as done, so many in a call.
+func BenchmarkClaimComplete(b *testing.B) {
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := mustOpen(b)
+			mustJoin(b, s, "w")
+			for b.Loop() {
+				b.StopTimer()
+				mustSubmit(b, s, specs(n))
+				b.StartTimer()
+				res, err := s.Claim(b.Context(), claimOf("w", n))
+				if err != nil || len(res.Tasks) != n {
+					b.Fatalf("Claim took %d tasks, %v, want %d", len(res.Tasks), err, n)
+				}
+				var req store.CompleteRequest
+				for _, t := range res.Tasks {
+					req.Items = append(req.Items, store.Completion{Fence: t.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}})
+				}
+				if _, err := s.Complete(b.Context(), req); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/task")
+		})
+	}
+}
+
+// BenchmarkWaiting tells what a task costs in memory while it waits, and after it has ended.
+func BenchmarkWaiting(b *testing.B) {
+	server := servers.NewRedis(b, servers.RedisConfig{})
+	s, err := redis.Open(b.Context(), server.URL(), redis.Config{Log: quiet()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	mustJoin(b, s, "w")
+	used := func() float64 {
+		n, err := strconv.ParseFloat(field(server.Do("INFO", "memory"), "used_memory_dataset"), 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return n
+	}
+	const n = 20_000
+	for b.Loop() {
+		before := used()
+		for range n / 500 {
+			mustSubmit(b, s, specs(500))
+		}
+		waiting := used()
+		for range n / 500 {
+			res, err := s.Claim(b.Context(), claimOf("w", 500))
+			if err != nil {
+				b.Fatal(err)
+			}
+			var req store.CompleteRequest
+			for _, t := range res.Tasks {
+				req.Items = append(req.Items, store.Completion{Fence: t.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}})
+			}
+			if _, err := s.Complete(b.Context(), req); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric((waiting-before)/n, "B/waiting")
+		b.ReportMetric((used()-before)/n, "B/ended")
+	}
+}

@@ -1,0 +1,37 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// Errors that the scripts write into records.
+var (
+	corruptError = packError(&store.Error{Message: "the record cannot be read", Type: store.ReasonCorrupt})
+	crashedError = packError(&store.Error{Message: "its worker died while it ran", Type: store.ReasonCrashed})
+	stuckError   = packError(&store.Error{Message: "it did not end in its time, and its owner did not say why", Type: store.ReasonStuck})
+)
+
+// Claim takes ready tasks.
+func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimResult, error) {
+	r, err := s.run(ctx, "claim", func(o *object) {
+		packClaimFields(o, &req)
+		o.key("corrupt").str(corruptError)
+	})
+	if err != nil {
+		return store.ClaimResult{}, err
+	}
+	return readClaim(r)
+}
+
+func readClaim(r record) (res store.ClaimResult, err error) {
+	res.Tasks, err = readTasks(r.list("tasks"))
+	res.Cursors = map[string]string{}
+	for queue, cursor := range r.map_("cursors") {
+		res.Cursors[queue] = text(cursor)
+	}
+	res.Again = r.bool("again")
+	res.Next = span(r["next"])
+	return res, err
+}

@@ -1,0 +1,102 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/outlast-go/outlast/kernel"
+	"github.com/outlast-go/outlast/store"
+	"github.com/outlast-go/outlast/store/redis"
+	"github.com/outlast-go/outlast/test/servers"
+)
+
+// startKernel runs a kernel on a handle of its own until the function it returns is called.
+func startKernel(t *testing.T, url string, handle kernel.Handler) (*kernel.Kernel, *redis.Store, func()) {
+	t.Helper()
+	s, err := redis.Open(t.Context(), url, redis.Config{Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := kernel.New(s, kernel.Config{Logger: quiet(), ShutdownTimeout: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Handle("job.welcome", handle)
+	ctx, cancel := context.WithCancel(context.Background())
+	wait := background(t, func() { _ = k.Run(ctx) })
+	stop := func() {
+		cancel()
+		wait()
+		_ = s.Close()
+	}
+	t.Cleanup(stop)
+	return k, s, stop
+}
+
+// The kernel with its own times: work is begun when it comes, not with the next beat, and that of a dead process goes on
+// elsewhere within three seconds, without an attempt. FT-02
+func TestTheKernelGoesOnAfterADeath(t *testing.T) {
+	server := servers.NewRedis(t, servers.RedisConfig{Fsync: "always"})
+	started := make(chan string, 100)
+	work := func(name string) kernel.Handler {
+		return func(ctx context.Context, run *kernel.Run) (kernel.Outcome, error) {
+			started <- name
+			if string(run.Task().Args) == "long" && name == "victim" {
+				<-ctx.Done()
+				return kernel.Outcome{}, ctx.Err()
+			}
+			return kernel.Outcome{}, nil
+		}
+	}
+	heir, _, _ := startKernel(t, server.URL(), work("heir"))
+	swift(t, heir)
+	victim, dying, _ := startKernel(t, server.URL(), work("victim"))
+	var ids []kernel.ID
+	for range 20 {
+		sub, err := victim.Submit(t.Context(), kernel.Spec{Kind: "job.welcome", Args: []byte("long")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, sub.ID)
+	}
+	pause(t.Context(), 2500*time.Millisecond) // so that both have beaten
+	_ = dying.Close()
+	begin := time.Now()
+	crashed := 0
+	for _, id := range ids {
+		task, err := heir.Wait(t.Context(), id)
+		if err != nil || task.State != store.Done || task.Attempts != 0 {
+			t.Errorf("Wait = %q after %d attempts, %v, want done after none", task.State, task.Attempts, err)
+		}
+		crashed += task.Crashes
+	}
+	took := time.Since(begin)
+	t.Logf("%d tasks of the dead process went on, all within %v", crashed, took)
+	if took > 3*time.Second || crashed == 0 {
+		t.Errorf("%d tasks were taken over within %v, want some within 3 s", crashed, took)
+	}
+}
+
+// swift checks that a task is begun at once: a notice tells of it.
+func swift(t *testing.T, k *kernel.Kernel) {
+	t.Helper()
+	pause(t.Context(), 300*time.Millisecond)
+	best := time.Hour
+	for i := range 5 {
+		begin := time.Now()
+		sub, err := k.Submit(t.Context(), kernel.Spec{Kind: "job.welcome", Args: fmt.Append(nil, i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Wait(t.Context(), sub.ID); err != nil {
+			t.Fatal(err)
+		}
+		best = min(best, time.Since(begin))
+	}
+	t.Logf("from submit to done in %v", best)
+	if best > 200*time.Millisecond {
+		t.Errorf("from submit to done in %v at best, want it told at once", best)
+	}
+}

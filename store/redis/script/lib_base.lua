@@ -1,0 +1,110 @@
+-- What every operation begins with: the clock, the request, and what a step keeps until its end.
+--
+-- keys[1]  the prefix of all keys of the namespace, hash tag and all
+-- args[1]  the clock in microseconds where a test sets it; empty: the server's own
+-- args[2]  the request, args[3] the times of the protocol, both as msgpack
+--
+-- An operation reads records into tables, decides, and writes what has changed when it ends. Times are microseconds since 1970,
+-- which a double holds exactly until 2255. Ids are 16 raw bytes, and nil is none. Strings are never compared by < here: the
+-- server collates by its locale.
+-- What the server has only once a function runs.
+local call, pack, unpack_, fmt, sub, concat, floor, min, max
+
+-- What is of one step alone.
+local P, now, req, T
+local tasks, dirty_tasks, groups, dirty_groups, lanes, dirty_lanes, limits, dirty_limits
+local tops     -- the highest levels, by queue and kind
+local deferred -- while a claim goes through a queue: the lanes that have come to be meanwhile, which it does not look at
+local any_pause, any_weight
+local packed   -- records as they are to be written, without their history
+local held     -- how many tasks workers hold, once that was asked for
+local stats, tallies                              -- to be added to counts
+local told_work, told_tasks, told_asks, told_all  -- to be told to those who watch
+
+-- begin forgets the step before.
+local function begin(keys, args)
+	if not call then
+		call, pack, unpack_ = redis.call, cmsgpack.pack, cmsgpack.unpack
+		fmt, sub, concat = string.format, string.sub, table.concat
+		floor, min, max = math.floor, math.min, math.max
+	end
+	P = keys[1]
+	if args[1] ~= '' then
+		now = tonumber(args[1])
+	else
+		local t = call('TIME')
+		now = t[1] * 1000000 + t[2]
+	end
+	req, T = unpack_(args[2]), unpack_(args[3])
+	tasks, dirty_tasks, groups, dirty_groups, lanes, dirty_lanes, limits, dirty_limits = {}, {}, {}, {}, {}, {}, {}, {}
+	tops, deferred, any_pause, any_weight, packed, held = {}, nil, nil, nil, {}, {}
+	stats, tallies = {}, {}
+	told_work, told_tasks, told_asks, told_all = {}, {}, {}, false
+end
+
+local CHUNK = 100
+local MOUTHFUL = 8388608 -- bytes that one answer holds, and at least one record
+local NEVER = 9007199254740991 -- later than any time
+local SUSPICION, CRASH_BUDGET, HISTORY = 2, 20, 20
+
+-- str writes a whole number so that nothing is rounded or put into an exponent.
+local function str(n) return fmt('%d', n) end
+
+-- be8 writes a whole number as eight bytes that sort as the number does.
+local function be8(n)
+	if n < 0 then n = 0 end
+	return struct.pack('>I8', n)
+end
+
+local function uuid(id)
+	if not id then return '' end
+	local h = id:gsub('.', function(c) return fmt('%02x', c:byte()) end)
+	return sub(h, 1, 8) .. '-' .. sub(h, 9, 12) .. '-' .. sub(h, 13, 16) .. '-' .. sub(h, 17, 20) .. '-' .. sub(h, 21, 32)
+end
+
+-- bad is an answer that the caller decides on: a word for machines, and a text.
+local function bad(code, text) return { err = code, text = text } end
+
+-- Statistics of the minute and counts of queues are added up and written once.
+local function stat(t, what, n)
+	local k = t.queue .. '\0' .. t.kind .. '\0' .. what
+	stats[k] = (stats[k] or 0) + (n or 1)
+end
+
+local function tally(queue, what, n)
+	local k = queue .. '\0' .. what
+	tallies[k] = (tallies[k] or 0) + n
+end
+
+local KEPT_MINUTES = 31 * 24 * 60
+
+local function flush_sums()
+	if next(stats) then
+		local minute = floor(now / 60000000)
+		local key = P .. 'stat:' .. str(minute)
+		for k, n in pairs(stats) do call('HINCRBY', key, k, str(n)) end
+		if call('ZADD', P .. 'minutes', str(minute), str(minute)) == 1 then
+			for _, old in ipairs(call('ZRANGEBYSCORE', P .. 'minutes', '-inf', str(minute - KEPT_MINUTES), 'LIMIT', 0, 10)) do
+				call('DEL', P .. 'stat:' .. old)
+				call('ZREM', P .. 'minutes', old)
+			end
+		end
+	end
+	for k, n in pairs(tallies) do
+		if n ~= 0 and call('HINCRBY', P .. 'queues', k, str(n)) == 0 then call('HDEL', P .. 'queues', k) end
+	end
+end
+
+-- Notices are hints, told when a step ends. Of tasks they are told only while somebody follows one.
+local function notice_work(queue) told_work[queue] = true end
+
+local function notice_all() told_all = true end
+
+local function flush_notices()
+	if told_all then call('PUBLISH', P .. 'notice:all', '') end
+	for queue in pairs(told_work) do call('PUBLISH', P .. 'notice:work:' .. queue, '') end
+	for id, worker in pairs(told_asks) do call('PUBLISH', P .. 'notice:asked:' .. worker, id) end
+	if next(told_tasks) and call('PUBSUB', 'NUMSUB', P .. 'notice:follow')[2] ~= 0 then
+		for id in pairs(told_tasks) do call('PUBLISH', P .. 'notice:task:' .. id, '') end
+	end
+end

@@ -1,0 +1,147 @@
+-- The whole of a claim, as Claim and Complete make it.
+local function weight(L)
+	if any_weight == nil then any_weight = call('EXISTS', P .. 'weights') == 1 end
+	if not any_weight then return 1 end
+	local w = call('HGET', P .. 'weights', L.queue .. '\0' .. L.key)
+	return tonumber(w or 1)
+end
+
+-- take_turn takes up to n tasks of a lane.
+local function take_turn(pick, L, n)
+	local taken = 0
+	while taken < n and not L.gone and pick.ends > 0 and pick.bytes < MOUTHFUL and not blocked(L) do
+		local t = task(head_id(L))
+		if fit(pick, t, L) then
+			local got = claim_one(t, pick.claim)
+			pick.tasks[#pick.tasks + 1] = got
+			pick.bytes = pick.bytes + #got[2] + #(got[3] or '')
+			taken = taken + 1
+		end
+	end
+	return taken
+end
+
+-- take_turns takes up to n tasks of a queue, lane by lane in turn.
+local function take_turns(pick, q)
+	local kinds, cursor, n = pick.claim.kinds, q.cursor or '', q.slots
+	while n > 0 do
+		local L = best(q.queue, kinds, cursor)
+		if not L then return end
+		local taken = take_turn(pick, L, min(n, weight(L)))
+		if taken > 0 then
+			cursor = L.name
+			pick.cursors[q.queue] = cursor
+		end
+		n = n - taken
+		if pick.ends <= 0 or pick.bytes >= MOUTHFUL then
+			pick.more = true
+			return
+		end
+	end
+	pick.more = pick.more or best(q.queue, kinds, cursor) ~= nil
+end
+
+local function take_queue(pick, q)
+	reage(q.queue)
+	waken(q.queue, pick.claim.kinds)
+	deferred = {}
+	take_turns(pick, q)
+	undefer()
+end
+
+-- take_suspects takes suspects alone. A solo one comes without company, and only to a worker that holds nothing.
+local function take_suspects(pick)
+	local free, n = held_count(pick.claim.worker) == 0, pick.claim.suspects
+	for _, q in ipairs(pick.claim.queues) do
+		deferred = {}
+		for _, kind in ipairs(pick.claim.kinds) do
+			for _, name in ipairs(call('ZRANGE', kind_key('suspects', q.queue, kind), 0, 999)) do
+				local L = lane_of(q.queue, name)
+				while L and n > 0 and not L.gone and pick.ends > 0 and not blocked(L) do
+					local t = task(head_id(L))
+					if t.solo and (not free or #pick.tasks > 0) then break end -- its turn comes when nothing else is held
+					if fit(pick, t, L) then
+						pick.tasks[#pick.tasks + 1] = claim_one(t, pick.claim)
+						n = n - 1
+						if t.solo then return undefer() end
+					end
+				end
+			end
+		end
+		undefer()
+	end
+end
+
+-- sooner returns the earlier of two times, of which either may be missing.
+local function sooner(a, b)
+	if not a or b and b < a then return b end
+	return a
+end
+
+-- rate_opens tells when the first rate opens of the lanes that a claim serves. The few lanes of a small queue are looked at
+-- one by one; of others it is known once a claim has met them shut.
+local FEW = 32
+
+local function rate_opens(queue, kinds)
+	local at
+	for _, kind in ipairs(kinds) do
+		local names = call('ZRANGEBYLEX', P .. 'names:' .. queue, '[' .. kind .. '\0', '(' .. kind .. '\1', 'LIMIT', 0, FEW + 1)
+		if #names <= FEW then
+			for _, name in ipairs(names) do
+				local L = lane_of(queue, name)
+				local opens_at = L and L.limit ~= '' and opens(L.limit, L.charged)
+				if opens_at and opens_at < NEVER then at = sooner(at, opens_at) end
+			end
+		else
+			local first = call('ZRANGEBYSCORE', kind_key('wait', queue, kind), '(' .. str(now), '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+			at = sooner(at, tonumber(first[2]))
+		end
+	end
+	return at
+end
+
+-- next_due tells when the next scheduled or parked task is due; nil: none is.
+local function next_due() return tonumber(call('ZRANGE', P .. 'due', '0', '0', 'WITHSCORES')[2]) end
+
+-- next_claim tells when it is worth to claim again.
+local function next_claim(claim)
+	local at = next_due()
+	for _, q in ipairs(claim.queues) do at = sooner(at, rate_opens(q.queue, claim.kinds)) end
+	local pause = call('ZRANGEBYSCORE', P .. 'pauseends', '(' .. str(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+	at = sooner(at, tonumber(pause[2]))
+	return at and at - now
+end
+
+-- repeated answers a claim whose answer was lost: what still runs under its nonce.
+local function repeated(claim)
+	local list = {}
+	for _, id in ipairs(call('ZRANGE', P .. 'held:' .. claim.worker, 0, -1)) do
+		local t = task(id)
+		if t and t.nonce == claim.nonce then list[#list + 1] = given(t) end
+	end
+	return list
+end
+
+local function dead(worker) return bad('dead', 'worker ' .. worker) end
+
+-- alive returns the record of a worker that may beat and claim, or nil.
+local function alive(id)
+	local w = read_map(P .. 'w:' .. id)
+	if w and not w.dead then return w end
+	return nil
+end
+
+local function run_claim(claim)
+	if not alive(claim.worker) then return dead(claim.worker) end
+	if claim.again then return { tasks = repeated(claim), again = true } end
+	local pick = { claim = claim, tasks = {}, cursors = {}, ends = CHUNK, bytes = 0 }
+	local more = promote_due(CHUNK) == CHUNK
+	if claim.suspects then
+		take_suspects(pick)
+	else
+		for _, q in ipairs(claim.queues) do
+			if pick.bytes < MOUTHFUL then take_queue(pick, q) end
+		end
+	end
+	return { tasks = pick.tasks, cursors = pick.cursors, again = (pick.more or more) and true or nil, next = next_claim(claim) }
+end

@@ -1,0 +1,187 @@
+-- Lanes, limits, pauses and order: who may be claimed, and in which turn.
+--
+-- A lane exists while it has ready tasks. It is placed where its head ranks it: in the level of its priority (or that of the
+-- aged), where a claim finds it in turn; or, once a claim has met it shut, among those that wait, where it costs nothing until
+-- what shut it changes; or, with suspects in it, apart.
+local function lane_name(t, suspect)
+	return t.kind .. '\0' .. (t.lane or '') .. '\0' .. (t.limit or '') .. '\0' .. (t.order and 'o' or '') .. (suspect and 's' or '')
+end
+
+-- member is a task in its lane: in the order of priority, due, id; in an ordered lane of id alone.
+local function member(t)
+	if t.order then return t.id end
+	return be8(4503599627370496 - max(min(t.prio or 0, 4503599627370495), -4503599627370495)) .. be8(t.due or 0) .. t.id
+end
+
+local function head_id(L) return sub(L.head, -16) end
+
+local function lane_of(queue, name)
+	local k = queue .. '\0' .. name
+	local L = lanes[k]
+	if L == nil then
+		local raw = call('HGET', P .. 'lanes:' .. queue, name)
+		if raw then
+			L = unpack_(raw)
+			L.queue, L.name, L.old_since = queue, name, L.since
+			L.kind, L.key, L.limit, L.mark = name:match('^([^%z]*)%z([^%z]*)%z([^%z]*)%z(.*)$')
+			L.ordered, L.suspect = L.mark:find('o', 1, true), L.mark:find('s', 1, true)
+		else
+			L = false
+		end
+		lanes[k] = L
+	end
+	return L or nil
+end
+
+local function ready_key(L) return P .. 'ready:' .. L.queue .. '\0' .. L.name end
+
+local function kind_key(what, queue, kind) return P .. what .. ':' .. queue .. '\0' .. kind end
+
+local function level_key(L) return kind_key('level', L.queue, L.kind) .. '\0' .. L.token end
+
+-- unplace takes a lane out of where it is.
+local function unplace(L)
+	if L.place == 'level' then
+		call('ZREM', level_key(L), L.name)
+		if call('EXISTS', level_key(L)) == 0 then call('ZREM', kind_key('levels', L.queue, L.kind), L.token) end
+		tops[L.queue .. '\0' .. L.kind] = nil
+	elseif L.place == 'wait' then
+		call('ZREM', kind_key('wait', L.queue, L.kind), L.name)
+		if L.limit ~= '' then call('SREM', P .. 'shut:' .. L.limit, L.queue .. '\0' .. L.name) end
+		call('SREM', P .. 'paused', L.queue .. '\0' .. L.name)
+	elseif L.place == 'suspect' then
+		call('ZREM', kind_key('suspects', L.queue, L.kind), L.name)
+	end
+	L.place = nil
+end
+
+-- settle places a lane where its head ranks it.
+local function settle_lane(L)
+	dirty_lanes[L.queue .. '\0' .. L.name] = L
+	if L.deferred then return end
+	if L.suspect then
+		if L.place ~= 'suspect' then
+			L.place = 'suspect'
+			call('ZADD', kind_key('suspects', L.queue, L.kind), '0', L.name)
+		end
+		return
+	end
+	local aged = now - L.since >= T.aged
+	local token = aged and 'aged' or str(L.prio)
+	if L.place == 'level' and L.token == token then return end
+	unplace(L)
+	L.place, L.token = 'level', token
+	call('ZADD', kind_key('levels', L.queue, L.kind), aged and '-inf' or str(-L.prio), token)
+	call('ZADD', level_key(L), '0', L.name)
+	tops[L.queue .. '\0' .. L.kind] = nil
+end
+
+-- lead makes a task the first one of a lane.
+local function lead(L, m, t)
+	L.head, L.prio, L.since, L.charged = m, t.prio or 0, t.ready or 0, t.charged
+	settle_lane(L)
+end
+
+local function drop_lane(L)
+	local k = L.queue .. '\0' .. L.name
+	unplace(L)
+	call('HDEL', P .. 'lanes:' .. L.queue, L.name)
+	call('ZREM', P .. 'names:' .. L.queue, L.name)
+	call('ZREM', P .. 'age:' .. L.queue, L.name)
+	call('ZREM', P .. 'aged:' .. L.queue, L.name)
+	L.gone = true
+	lanes[k], dirty_lanes[k] = false, nil
+end
+
+-- next_head looks for the first task of a lane. An entry whose task is not ready there is taken out: a foreign hand left it.
+local function next_head(L)
+	while true do
+		local m = call('ZRANGE', ready_key(L), '0', '0')[1]
+		if not m then
+			drop_lane(L)
+			return
+		end
+		local t = task(sub(m, -16))
+		if t and (t.corrupt or t.state == 'ready') then
+			if t.corrupt then t = { prio = 0, ready = now } end
+			lead(L, m, t)
+			return
+		end
+		call('ZREM', ready_key(L), m)
+	end
+end
+
+-- enqueue puts a task into its lane.
+local function enqueue(t)
+	local name, m = lane_name(t, t.suspect), member(t)
+	local L = lane_of(t.queue, name)
+	if not L then
+		L = { queue = t.queue, name = name, kind = t.kind, key = t.lane or '', limit = t.limit or '', ordered = t.order, suspect = t.suspect }
+		lanes[t.queue .. '\0' .. name] = L
+		call('ZADD', ready_key(L), '0', m)
+		call('ZADD', P .. 'names:' .. t.queue, '0', name)
+		if deferred then
+			L.deferred = true
+			deferred[#deferred + 1] = L
+		end
+		lead(L, m, t)
+		notice_work(t.queue)
+		return
+	end
+	-- Who waits for work has found this lane empty or shut: of one that has been open all the while nobody need hear.
+	local open = L.place == 'level'
+	call('ZADD', ready_key(L), '0', m)
+	if call('ZRANGE', ready_key(L), '0', '0')[1] == m then lead(L, m, t) end
+	if not open then notice_work(t.queue) end
+end
+
+-- undefer places the lanes that have come to be while a claim went through a queue.
+local function undefer()
+	local list = deferred
+	deferred = nil
+	for _, L in ipairs(list) do
+		L.deferred = nil
+		if not L.gone then settle_lane(L) end
+	end
+end
+
+-- unready takes an entry out of a lane.
+local function unready(L, m)
+	call('ZREM', ready_key(L), m)
+	if L.head == m then next_head(L) end
+end
+
+local function dequeue(t)
+	local L = lane_of(t.queue, lane_name(t, t.suspect))
+	if L then unready(L, member(t)) end
+end
+
+local function flush_lanes()
+	for _, L in pairs(dirty_lanes) do
+		call('HSET', P .. 'lanes:' .. L.queue, L.name, pack({
+			place = L.place, token = L.token, head = L.head, prio = L.prio, since = L.since, charged = L.charged,
+		}))
+		if L.old_since ~= L.since then
+			L.old_since = L.since
+			local aged = now - L.since >= T.aged
+			call('ZADD', P .. (aged and 'aged:' or 'age:') .. L.queue, str(L.since), L.name)
+			call('ZREM', P .. (aged and 'age:' or 'aged:') .. L.queue, L.name)
+		end
+	end
+	dirty_lanes = {}
+end
+
+-- reage moves the lanes of a queue whose head has come to count as aged, or no longer does since the clock was stepped back.
+local function reage(queue)
+	local border = str(now - T.aged)
+	for _, way in ipairs({ { 'age:', 'aged:', '-inf', border }, { 'aged:', 'age:', '(' .. border, '+inf' } }) do
+		for _, name in ipairs(call('ZRANGEBYSCORE', P .. way[1] .. queue, way[3], way[4], 'LIMIT', 0, CHUNK)) do
+			local L = lane_of(queue, name)
+			call('ZREM', P .. way[1] .. queue, name)
+			if L then
+				call('ZADD', P .. way[2] .. queue, str(L.since), name)
+				if L.place == 'level' then settle_lane(L) end
+			end
+		end
+	end
+end

@@ -1,0 +1,155 @@
+-- Records of tasks: what changes stands in t:<id>, what was submitted in c:<id> (see keys.go).
+
+-- What of a Spec a step needs without reading c:<id>.
+local STATIC = {
+	'kind', 'queue', 'lane', 'limit', 'order', 'prio', 'group', 'parent', 'owned', 'timeout', 'keep', 'key', 'keyfor', 'next',
+}
+
+local function from_item(item)
+	local t = {}
+	for _, name in ipairs(STATIC) do t[name] = item[name] end
+	return t
+end
+
+-- read_map reads a record; nil if there is none, false if it makes no sense.
+local function read_map(key)
+	local raw = redis.pcall('GET', key)
+	if not raw then return nil end
+	if type(raw) ~= 'string' then return false end
+	local ok, m = pcall(unpack_, raw)
+	if not ok or type(m) ~= 'table' then return false end
+	return m
+end
+
+local function cold(id) return read_map(P .. 'c:' .. id) or {} end
+
+-- read_task is read_map for a task: its history stands behind the map, so that it is not taken apart with it.
+local function read_task(id)
+	local raw = redis.pcall('GET', P .. 't:' .. id)
+	if not raw then return nil end
+	if type(raw) ~= 'string' then return false end
+	local ok, at, m = pcall(cmsgpack.unpack_one, raw)
+	if not ok or type(m) ~= 'table' then return false end
+	if at ~= -1 then m.hist = sub(raw, at + 1) end
+	return m
+end
+
+-- task returns a record, or nil. Of one that cannot be read it tells what was submitted, and marks it as corrupt.
+local function task(id)
+	if not id then return nil end
+	local t = tasks[id]
+	if t == nil then
+		t = read_task(id)
+		if t == nil then
+			t = false
+		elseif not t or type(t.state) ~= 'string' or type(t.queue) ~= 'string' or type(t.kind) ~= 'string' then
+			t = from_item(cold(id))
+			t.queue, t.kind = t.queue or 'corrupt', t.kind or 'corrupt'
+			t.state, t.corrupt = 'corrupt', true
+			t.stage = t.group and tonumber(call('ZSCORE', P .. 'stages:' .. t.group, id) or nil)
+		end
+		if t then t.id = id end
+		tasks[id] = t
+	end
+	return t or nil
+end
+
+local function terminal(state) return state == 'done' or state == 'failed' or state == 'cancelled' end
+
+-- seen_as is the state as a reader sees it.
+local function seen_as(t)
+	if t.state == 'running' and t.staged then return 'ending' end
+	return t.state
+end
+
+-- change notes that a record is to be written. One that cannot be read stays so until it is ended for it.
+local function change(t)
+	packed[t.id] = nil
+	if not t.corrupt then dirty_tasks[t.id] = t end
+end
+
+local function touch(t)
+	t.ver = (t.ver or 0) + 1
+	t.upd = now
+	change(t)
+	told_tasks[t.id] = true
+end
+
+-- event adds a line to a history, of which the newest are kept.
+local function event(t, kind, text)
+	local hist, n = t.hist or '', t.nhist or 0
+	if n >= HISTORY then
+		hist = sub(hist, 5 + struct.unpack('>I4', hist))
+		n = n - 1
+	end
+	local line = pack({ now, kind, t.epoch or 0, t.worker or '', text or '' })
+	t.hist, t.nhist = hist .. struct.pack('>I4', #line) .. line, n + 1
+	change(t)
+end
+
+-- pack_task writes a record without its history.
+local function pack_task(t)
+	local id, hist = t.id, t.hist
+	local text = packed[id]
+	if not text then
+		t.id, t.hist = nil, nil
+		text = pack(t)
+		t.id, t.hist = id, hist
+		packed[id] = text
+	end
+	return text
+end
+
+local function write_task(t) call('SET', P .. 't:' .. t.id, pack_task(t) .. (t.hist or '')) end
+
+local function flush_tasks()
+	for _, t in pairs(dirty_tasks) do
+		if not t.removed then write_task(t) end
+	end
+	dirty_tasks = {}
+end
+
+-- Entries of a checkpoint are a hash; false removes one.
+local function set_entries(t, entries)
+	for name, value in pairs(entries or {}) do
+		if value then
+			call('HSET', P .. 'e:' .. t.id, name, value)
+			t.entries = true
+		elseif t.entries then
+			call('HDEL', P .. 'e:' .. t.id, name)
+		end
+	end
+end
+
+-- The inbox is a hash by message id. A message that was consumed leaves its id behind.
+local function consume(t, ids)
+	if not t.inbox or t.inbox == 0 then return end
+	for _, id in ipairs(ids or {}) do
+		local m = call('HGET', P .. 'i:' .. t.id, id)
+		if m and m ~= '' then
+			call('HSET', P .. 'i:' .. t.id, id, '')
+			t.inbox = t.inbox - 1
+		end
+	end
+end
+
+-- forget_inbox empties an inbox: what was not used is another chance if it is sent again after a Retry.
+local function forget_inbox(t)
+	if not t.inbox or t.inbox == 0 then return end
+	local all = call('HGETALL', P .. 'i:' .. t.id)
+	for i = 1, #all, 2 do
+		if all[i + 1] ~= '' then call('HDEL', P .. 'i:' .. t.id, all[i]) end
+	end
+	t.inbox = 0
+end
+
+-- judge sets whether a task is a suspect by what it has been through.
+local function judge(t)
+	t.suspect = ((t.run or 0) >= SUSPICION or (t.crashes or 0) >= CRASH_BUDGET) or nil
+	t.solo = (t.solo and t.suspect) or nil
+end
+
+local function absolve(t)
+	t.run = nil
+	judge(t)
+end
