@@ -102,15 +102,23 @@ func (r *Run) Messages(ctx context.Context) ([]Message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the inbox: %w", err)
 	}
-	if r.task.Sealed.IsZero() {
-		return list, nil
-	}
-	for i, m := range list {
-		if list[i].Body, err = r.k.unseal(r.task.ID, "message/"+m.ID.String(), m.Body); err != nil {
-			return nil, fmt.Errorf("read the inbox: %w", err)
-		}
+	if err := r.k.openMessages(r.task, list); err != nil {
+		return nil, fmt.Errorf("read the inbox: %w", err)
 	}
 	return list, nil
+}
+
+// openMessages opens the bodies of messages to a sealed task, in place.
+func (k *Kernel) openMessages(t Task, list []Message) (err error) {
+	if t.Sealed.IsZero() {
+		return nil
+	}
+	for i, m := range list {
+		if list[i].Body, err = k.unseal(t.ID, "message/"+m.ID.String(), m.Body); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Progress tells how far the run is. It costs nothing and never fails: what was told last is written with the next beat, or

@@ -17,6 +17,7 @@ type appetite struct {
 	news     int             // grows with each hint, so that one that comes during a claim is not lost
 	claiming bool            // one claim is under way at a time
 	turn     int             // grows with each claim
+	here     int             // submits under way that claim for RunHere
 	nextAt   time.Time
 	cursors  map[string]string
 }
@@ -55,6 +56,7 @@ type plan struct {
 	req     store.ClaimRequest
 	news    int
 	suspect bool
+	here    bool // by RunHere
 }
 
 // claimLoop takes work when there may be some and a slot is free. It sleeps only when one of both is missing.
@@ -172,7 +174,7 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 	for _, t := range res.Tasks {
 		runs = append(runs, k.newRun(t, p))
 	}
-	start := k.execute
+	start := func(r *Run) { k.execute(r) }
 	if k.state != Running || k.quiet || p.worker.fenced {
 		start = k.decline // a drain or a fence of our own came while the claim was under way
 	}

@@ -102,6 +102,19 @@ func (k *Kernel) Send(ctx context.Context, m Message) (ID, error) {
 	return m.ID, wrap("send to task "+m.Task.String(), k.ask(ctx, func(ctx context.Context) error { return k.store.Send(ctx, m) }))
 }
 
+// Messages lists what is in a task's inbox and was not consumed, in the order it came.
+func (k *Kernel) Messages(ctx context.Context, t Task) ([]Message, error) {
+	var list []Message
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		list, err = k.store.Messages(ctx, t.ID)
+		return err
+	})
+	if err == nil {
+		err = k.openMessages(t, list)
+	}
+	return list, wrap("read the inbox of task "+t.ID.String(), err)
+}
+
 // Group reads a group.
 func (k *Kernel) Group(ctx context.Context, id ID) (Group, error) {
 	return k.group(ctx, "read", id, k.store.Group)

@@ -19,13 +19,17 @@ func newCrew(env Env) *crew { return &crew{env: env, idle: env.NewSignal()} }
 
 // Go runs fn as a member of the crew.
 func (c *crew) Go(fn func()) {
-	c.mu.Lock()
-	c.count++
-	c.mu.Unlock()
+	c.enter()
 	c.env.Go(func() {
 		defer c.leave()
 		fn()
 	})
+}
+
+func (c *crew) enter() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count++
 }
 
 func (c *crew) leave() {

@@ -30,6 +30,8 @@ var (
 	ErrDraining = errors.New("the process is stopping")
 	// ErrTimeout is the cause of a run's context when its attempt took too long.
 	ErrTimeout = errors.New("the attempt took too long")
+	// ErrCaller is the cause of a run's context when the caller of RunHere has stopped waiting.
+	ErrCaller = errors.New("the caller has stopped waiting")
 	// ErrAsked is the cause of a run's context when the task was asked to end: Run.Asked tells why.
 	ErrAsked = errors.New("the task was asked to end")
 	// ErrStuck says that handlers did not return after their contexts had ended.
@@ -88,6 +90,15 @@ func Typed(kind string, err error) error {
 		return nil
 	}
 	return typedError{err, kind}
+}
+
+// ErrorType returns the word that Typed gave to an error, or nothing.
+func ErrorType(err error) string {
+	var typed typedError
+	if errors.As(err, &typed) {
+		return typed.kind
+	}
+	return ""
 }
 
 // Done is the outcome of a run that ended well, with a result.

@@ -38,6 +38,8 @@ type Kernel struct {
 	crew        *crew
 	submits     *gather[submission, submitted]
 	completions *gather[*settlement, store.Completed]
+	heres       *gather[*here, struct{}]
+	visits      *gather[struct{}, error]
 	storeAway   atomic.Bool
 	blobs       *blob.Set
 	sweeper     *blob.Sweep
@@ -62,6 +64,7 @@ type Kernel struct {
 	halted   bool
 	left     bool // the fleet was left on purpose: no joining anew
 	worker   *worker
+	guest    guest
 	runs     map[store.Fence]*Run
 	used     map[string]int // slots taken, by queue: runs whose outcome is not on its way
 	begun    int64          // runs begun, for their order
@@ -99,6 +102,8 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 	k.life, k.end = k.env.WithCancel(k.forever)
 	k.submits = &gather[submission, submitted]{env: k.env, crew: k.crew, limit: 256, flush: k.flushSubmits}
 	k.completions = &gather[*settlement, store.Completed]{env: k.env, crew: k.crew, limit: 256, flush: k.flushCompletions}
+	k.heres = &gather[*here, struct{}]{env: k.env, crew: k.crew, limit: 256, flush: k.flushHere}
+	k.visits = &gather[struct{}, error]{env: k.env, crew: k.crew, limit: 256, flush: k.visit}
 	return k, nil
 }
 
@@ -139,6 +144,9 @@ func (k *Kernel) MaxPayload() int { return k.cfg.MaxPayload }
 
 // Store returns what kind of store the kernel works on.
 func (k *Kernel) Store() store.Info { return k.store.Info() }
+
+// Seals reports whether what this process submits is sealed.
+func (k *Kernel) Seals() bool { return k.cfg.Sealer != nil }
 
 // Close ends a kernel: a Run that goes on drains without the store, calls under way are given up as in doubt, later ones are ErrClosed. It waits for what
 // the kernel started. The store stays open. Closing twice has no effect.

@@ -23,7 +23,7 @@ func (k *Kernel) Run(ctx context.Context) error {
 	}
 	defer k.setState(Stopped)
 	// The loops outlive ctx: a worker that drains must beat, complete and leave.
-	if err := k.join(ctx); err != nil {
+	if err := k.enter(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // stopped before it began
 		}

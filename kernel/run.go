@@ -19,6 +19,8 @@ type Run struct {
 	fence   store.Fence
 	worker  *worker
 	suspect bool
+	here    bool // by RunHere: it takes no slot
+	handler Handler
 	order   int64
 	shut    bool      // the task could not be opened, or its outcome not sealed
 	claimed time.Time // when the claim was sent: the attempt's time runs from there, as it does in the store
@@ -40,24 +42,29 @@ type Run struct {
 // newRun registers a run. k.mu is held.
 func (k *Kernel) newRun(t Task, p *plan) *Run {
 	k.begun++
-	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, claimed: p.at, started: k.env.Now(), asked: t.Asked}
+	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, claimed: p.at, started: k.env.Now(), asked: t.Asked, handler: k.handlers[t.Kind]}
 	r.ctx, r.cancel = k.env.WithCancel(k.life)
 	r.saving = &gather[save, error]{env: k.env, crew: k.crew, limit: 64, flush: r.flushSaves}
 	k.runs[r.fence] = r
-	k.used[t.Queue]++
+	if r.here = p.here; !r.here {
+		k.used[t.Queue]++
+	}
 	return r
 }
 
 // settles says that the run's outcome is on its way, which frees its slot. k.mu is held.
 func (r *Run) settles() {
-	if !r.settling {
-		r.settling = true
+	if r.settling {
+		return
+	}
+	r.settling = true
+	if !r.here {
 		r.k.used[r.task.Queue]--
 	}
 }
 
 // execute runs the handler and sees the outcome through. The run counts as held until its outcome is durable.
-func (k *Kernel) execute(r *Run) {
+func (k *Kernel) execute(r *Run) store.Completed {
 	defer k.forget(r)
 	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt(), Epoch: r.fence.Epoch})
 	ctx, cancel := r.ctx, context.CancelFunc(func() {})
@@ -69,7 +76,7 @@ func (k *Kernel) execute(r *Run) {
 	k.mu.Lock()
 	r.returned = true
 	k.mu.Unlock()
-	k.settle(r, r.conclude(context.Cause(ctx), out, err))
+	return k.settle(r, r.conclude(context.Cause(ctx), out, err))
 }
 
 // invoke calls the handler. A panic of its is a failed attempt; it is caught here and nowhere else.
@@ -83,7 +90,7 @@ func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
 	if err := r.open(ctx); err != nil {
 		return r.unopened(err)
 	}
-	return r.k.handlers[r.task.Kind](ctx, r)
+	return r.handler(ctx, r)
 }
 
 // open opens the seals of the task. It is a function of its own so that its copies of the record are off the stack while the handler
@@ -104,7 +111,7 @@ func (r *Run) conclude(cause error, out Outcome, err error) Outcome {
 		return out
 	}
 	switch {
-	case errors.Is(cause, ErrFenced), errors.Is(cause, ErrDraining), errors.Is(cause, ErrClosed), errors.Is(cause, errStopped):
+	case errors.Is(cause, ErrFenced), errors.Is(cause, ErrDraining), errors.Is(cause, ErrCaller), errors.Is(cause, ErrClosed), errors.Is(cause, errStopped):
 		return Outcome{Kind: store.OutcomeRelease} // not the handler's fault
 	case errors.Is(cause, ErrAsked) && r.task.Owned:
 		return Outcome{Kind: store.OutcomeRelease} // made ready again, the handler is told with the claim
@@ -200,6 +207,13 @@ func (r *Run) Fence() store.Fence { return r.fence }
 
 // Attempt returns 1 for the first attempt. A crash is not an attempt.
 func (r *Run) Attempt() int { return r.task.Attempts + 1 }
+
+// Now returns the time by the store's clock, as well as this process can tell without asking: what was stored by it can be
+// compared with it, in whatever process that was.
+func (r *Run) Now() time.Time { return r.task.StartedAt.Add(r.k.env.Now().Sub(r.claimed)) }
+
+// MaxPayload returns how many bytes a result or an entry may have; negative: there is no bound.
+func (r *Run) MaxPayload() int { return r.k.cfg.MaxPayload }
 
 // Asked returns why the task was asked to end, or nothing. An Owned task must end itself then.
 func (r *Run) Asked() string {

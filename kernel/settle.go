@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -16,7 +17,7 @@ type settlement struct {
 
 // settle sees an outcome through: it returns when the outcome is durable, or refused, or the process ends. It is detached from
 // every context but the kernel's own: the work is done, and must not be lost because somebody stopped waiting.
-func (k *Kernel) settle(r *Run, out Outcome) {
+func (k *Kernel) settle(r *Run, out Outcome) store.Completed {
 	out, err := k.check(r, out)
 	if err != nil {
 		out = r.refused(err)
@@ -27,7 +28,7 @@ func (k *Kernel) settle(r *Run, out Outcome) {
 		answer, _ = k.write(r, r.refused(answer.Err))
 	}
 	if !sent {
-		return
+		return store.Completed{State: store.Ready, Err: ErrDraining}
 	}
 	event := Event{
 		Kind: TaskSettled, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id,
@@ -44,6 +45,7 @@ func (k *Kernel) settle(r *Run, out Outcome) {
 			"attempt", r.Attempt(), "state", string(answer.State), "err", out.Error.Message)
 	}
 	k.observe(event)
+	return answer
 }
 
 // Completion prepares the outcome of this run for a transaction of the user's on the store: staged there, it counts once the
@@ -106,6 +108,11 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 	for i, it := range items {
 		req.Items[i] = it.completion
 	}
+	if slices.ContainsFunc(items, (*settlement).stirs) {
+		k.mu.Lock()
+		k.appetite.wake() // what becomes ready by this call can be claimed by it
+		k.mu.Unlock()
+	}
 	p := k.plan()
 	if p != nil {
 		req.Claim = &p.req
@@ -119,6 +126,9 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 	if p != nil {
 		k.claimed(p, res.Claim, errors.Join(err, res.ClaimErr))
 	}
+	if slices.ContainsFunc(items, func(s *settlement) bool { return len(s.completion.Outcome.Groups) > 0 }) {
+		k.sweep.Notify() // the members of a group that is sealed by now wait to be let go
+	}
 	if err == nil {
 		return res.Items
 	}
@@ -127,6 +137,16 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 		answers[i].Err = err
 	}
 	return answers
+}
+
+// stirs reports whether the outcome makes another task ready, as far as can be told: what it submits, or the parent it wakes.
+func (s *settlement) stirs() bool {
+	switch out := &s.completion.Outcome; out.Kind {
+	case store.OutcomeDone, store.OutcomeFail, store.OutcomeCancel:
+		return len(out.Follow) > 0 || !s.run.task.Parent.IsZero() || !s.run.task.Group.IsZero()
+	default:
+		return len(out.Follow) > 0
+	}
 }
 
 // repeated marks the claim of a call that is made again.

@@ -44,12 +44,12 @@ type (
 	Order = store.Order
 	// Limit bounds the tasks of one limit key across the fleet.
 	Limit = store.Limit
-	// Rate bounds the starts of one limit key.
-	Rate = store.Rate
-	// Filter picks tasks, for List.
+	// Filter picks tasks of a list.
 	Filter = store.Filter
 	// PageRequest pages through a list.
 	PageRequest = store.PageRequest
+	// Rate bounds the starts of one limit key.
+	Rate = store.Rate
 	// Scope names lanes, for Pause and Resume.
 	Scope = store.Scope
 	// Pause keeps claims away from a scope.
@@ -72,6 +72,9 @@ const FollowLimit = store.FollowLimit
 // task's Retry says, unless the error says otherwise (Permanent, RetryAfter, Snooze). The context ends when the attempt's time
 // is up, when the task is asked to end, when the process stops, and when the task was lost to another: context.Cause tells which.
 type Handler func(ctx context.Context, run *Run) (Outcome, error)
+
+// DeriveID makes an id of its parts: the same parts, the same id. It never meets one of NewID.
+func DeriveID(parts ...string) ID { return store.DeriveID(parts...) }
 
 // NewID makes an id for a task, a group or a message. The ids of one kernel grow, also within a millisecond.
 func (k *Kernel) NewID() ID { return k.ids.next(k.env.Now(), k.env.Random()) }

@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,6 +17,11 @@ const lookAgain = 5 * time.Second
 // Wait returns a task once it has ended, by whichever road: look at its State. It is told by the store, and does not poll. If
 // ctx ends first, the error is its cause, and the task is as it was last seen, with what is sealed unopened.
 func (k *Kernel) Wait(ctx context.Context, id ID) (Task, error) {
+	return k.WaitFor(ctx, id, func(*Task) bool { return false })
+}
+
+// WaitFor is Wait that returns also as soon as enough says so: for what is not an ending, as being held is not.
+func (k *Kernel) WaitFor(ctx context.Context, id ID, enough func(*Task) bool) (Task, error) {
 	signal := k.follow(id)
 	defer k.unfollow(id, signal)
 	for {
@@ -22,7 +29,7 @@ func (k *Kernel) Wait(ctx context.Context, id ID) (Task, error) {
 		if err != nil {
 			return t, fmt.Errorf("get task %s: %w", id, err)
 		}
-		if t.State.Terminal() {
+		if t.State.Terminal() || enough(&t) {
 			return k.openTask(ctx, t)
 		}
 		if signal.Wait(ctx, k.jitter(lookAgain)); ctx.Err() != nil {
@@ -109,8 +116,9 @@ func (k *Kernel) watch(ctx context.Context, worker string, queues []string) {
 func (k *Kernel) hint() {
 	k.mu.Lock()
 	k.appetite.wake()
-	for _, signals := range k.waiters {
-		for _, s := range signals {
+	ids := slices.SortedFunc(maps.Keys(k.waiters), func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
+	for _, id := range ids { // in one order: the simulation runs a seed the same way each time
+		for _, s := range k.waiters[id] {
 			s.Notify()
 		}
 	}

@@ -26,8 +26,11 @@ type worker struct {
 
 // join creates an incarnation and makes it the present one. It repeats until the store has answered or ctx has ended.
 func (k *Kernel) join(ctx context.Context) error {
+	k.mu.Lock()
+	served := k.served // Run may be about to set it, while a guest joins
+	k.mu.Unlock()
 	req := store.JoinRequest{Beat: k.cfg.Beat, DeadAfter: k.cfg.DeadAfter, Info: store.WorkerInfo{
-		Host: k.cfg.Name, PID: os.Getpid(), Version: k.cfg.Version, Slots: k.cfg.Slots, Kinds: k.served,
+		Host: k.cfg.Name, PID: os.Getpid(), Version: k.cfg.Version, Slots: k.cfg.Slots, Kinds: served,
 	}}
 	var sent time.Time
 	err := k.persist(ctx, -1, func(ctx context.Context, _ bool) error {
@@ -221,7 +224,7 @@ func (k *Kernel) sortedRuns() []*Run {
 // lost for good) it gives back; what it has lost without noticing it cancels.
 func (k *Kernel) reconcile(ctx context.Context, w *worker) {
 	k.mu.Lock()
-	busy, turn := k.appetite.claiming, k.appetite.turn
+	busy, turn := k.appetite.claiming || k.appetite.here > 0, k.appetite.turn
 	known := maps.Clone(k.runs)
 	k.mu.Unlock()
 	if busy {
@@ -244,8 +247,8 @@ func (k *Kernel) reconcile(ctx context.Context, w *worker) {
 		}
 		delete(known, h.Fence)
 	}
-	for _, r := range known {
-		if r.worker == w && !r.settling {
+	for _, r := range k.sortedRuns() {
+		if known[r.fence] == r && r.worker == w && !r.settling {
 			r.cancel(ErrFenced)
 		}
 	}

@@ -28,6 +28,7 @@ var rooms = slices.Concat(
 	[]room{
 		{name: "api", ours: outer},
 		{name: "web", ours: outer},
+		{name: "saga/sagatest", ours: []string{"saga", "kernel", "store", "store/memory"}},
 		{name: "kernel/kerneltest", ours: []string{"kernel", "store", "store/memory"}},
 		{name: "kernel", ours: []string{"store", "seal", "blob", "internal/..."}},
 		{name: "store/storetest", ours: []string{"store", "store/fsck", "store/memory"}, libs: []string{"pgregory.net/rapid"}},
@@ -55,7 +56,7 @@ var (
 	all = slices.Concat(outer, engines, []string{"api", "web", "store", "store/fsck", "seal", "blob/...", "cmd/...", "test/crash"})
 	// proving is what tests may import beside what their package may.
 	proving = room{
-		ours: []string{"store", "store/memory", "store/storetest", "store/fsck", "kernel", "kernel/kerneltest", "blob/...", "internal/...", "test/mutant", "test/servers"},
+		ours: []string{"store", "store/memory", "store/storetest", "store/fsck", "kernel", "kernel/kerneltest", "saga/sagatest", "blob/...", "internal/...", "test/mutant", "test/servers"},
 		libs: []string{"pgregory.net/rapid"},
 	}
 )
@@ -106,7 +107,7 @@ func within(name, dir string) bool {
 }
 
 // testers are the rooms made for tests.
-var testers = []string{"store/storetest", "kernel/kerneltest", "blob/blobtest", "test/..."}
+var testers = []string{"store/storetest", "kernel/kerneltest", "blob/blobtest", "saga/sagatest", "test/..."}
 
 func checkTesting(t *Tree, report Report) {
 	for _, f := range t.Files {

@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +67,9 @@ func (w *workload) mend(ctx context.Context, k *kernel.Kernel) error {
 			release = append(release, g.ID)
 		}
 	})
+	for _, ids := range [][]store.ID{free, again, seal, release} {
+		slices.SortFunc(ids, func(a, b store.ID) int { return bytes.Compare(a[:], b[:]) }) // they were met in no order
+	}
 	for _, id := range free {
 		do(k.Free(ctx, id))
 	}

@@ -1,0 +1,71 @@
+package kernel_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/outlast-go/outlast/kernel"
+	"github.com/outlast-go/outlast/kernel/kerneltest"
+	"github.com/outlast-go/outlast/store"
+	"github.com/outlast-go/outlast/store/memory"
+	"github.com/outlast-go/outlast/store/storetest"
+)
+
+// Park with a child, end of the child, end of the parent: each call also claims what it has made ready.
+func TestWhatAnOutcomeMakesReadyIsClaimedInTheSameCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls := map[string]int{}
+		counting := false
+		st := storetest.Wrap(memory.New(memory.Config{}), func(_ context.Context, op string, do func() error) error {
+			if counting {
+				calls[op]++
+			}
+			return do()
+		})
+		k, _ := kerneltest.StartOn(t, st, kernel.Config{}, handlers{
+			"child": doneWith("x"),
+			"parent": func(_ context.Context, r *kernel.Run) (kernel.Outcome, error) {
+				if r.Fence().Epoch == 2 {
+					counting = false
+					return kernel.Done(nil), nil
+				}
+				counting = true
+				out := r.Park(0)
+				out.Follow = []kernel.Spec{{Kind: "child", Parent: r.ID()}}
+				return out, nil
+			},
+		})
+		kerneltest.Wait(t, k, submit(t, k, kernel.Spec{Kind: "parent"}), store.Done)
+		if calls["Complete"] != 2 {
+			t.Errorf("calls between park and wake: %v; want 2 Completes", calls)
+		}
+	})
+}
+
+func TestRunsTellTheTimeOfTheStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := kerneltest.Start(t, kernel.Config{}, handlers{"x": func(_ context.Context, r *kernel.Run) (kernel.Outcome, error) {
+			pass := time.NewTimer(time.Minute)
+			<-pass.C
+			if d := time.Since(r.Now()); d != 0 {
+				t.Errorf("Now is off by %v", d)
+			}
+			return kernel.Hold("look at it"), nil
+		}})
+		id := submit(t, k, kernel.Spec{Kind: "x"})
+		task, err := k.WaitFor(t.Context(), id, func(t *kernel.Task) bool { return t.State == store.Held })
+		if err != nil || task.Reason != "look at it" {
+			t.Errorf("WaitFor = %s (%s), %v; want held", task.State, task.Reason, err)
+		}
+		if _, err := k.Send(t.Context(), kernel.Message{Task: id, Name: "m", Body: []byte("b")}); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := k.Messages(t.Context(), task); err != nil || len(list) != 1 || string(list[0].Body) != "b" {
+			t.Errorf("Messages = %v, %v; want the one", list, err)
+		}
+	})
+}

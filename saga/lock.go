@@ -1,0 +1,159 @@
+package saga
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/outlast-go/outlast/kernel"
+)
+
+// lock is a name that a saga holds: a task that waits for ever under a unique key, with the saga's id as its fingerprint.
+type lock struct {
+	Name string    `json:"name"`
+	Task kernel.ID `json:"task"`
+}
+
+const (
+	lockKind  = "saga.lock"
+	lockQueue = "saga.lock" // served by nobody
+	farAway   = 100 * 365 * 24 * time.Hour
+)
+
+// acquire takes the locks of the saga, in the order they were declared. ok says that all are held.
+func (e *engine) acquire(ctx context.Context) (ok bool, err error) {
+	for i := len(e.life.Locked); i < len(e.g.locks); i++ {
+		name := e.g.locks[i](e.root.in)
+		if name == "" {
+			e.life.Locked = append(e.life.Locked, lock{})
+			continue
+		}
+		got, err := e.k.Submit(ctx, kernel.Spec{
+			ID: kernel.DeriveID("lock", e.id.String(), name), Kind: lockKind, Queue: lockQueue, Delay: farAway, Retention: kernel.Forget,
+			Unique: kernel.Unique{Key: name}, Fingerprint: e.id.String(),
+		})
+		if err != nil {
+			return false, err
+		}
+		if got.Fingerprint != e.id.String() {
+			if err := e.breakLock(ctx, got); err != nil {
+				return false, err
+			}
+			e.life.Waits = name
+			e.dirty[lifeEntry] = true
+			return false, nil
+		}
+		e.life.Locked, e.life.Waits = append(e.life.Locked, lock{name, got.ID}), ""
+		e.dirty[lifeEntry] = true
+	}
+	return true, nil
+}
+
+// breakLock takes a lock away from a saga that has ended without letting go: its process died in between.
+func (e *engine) breakLock(ctx context.Context, held kernel.Submitted) error {
+	var holder kernel.ID
+	if holder.UnmarshalText([]byte(held.Fingerprint)) != nil {
+		return nil
+	}
+	t, err := e.k.Get(ctx, holder)
+	if err != nil && !errors.Is(err, kernel.ErrNotFound) || err == nil && !t.State.Terminal() {
+		return err
+	}
+	_, err = e.k.Cancel(ctx, held.ID, "its saga has ended")
+	if errors.Is(err, kernel.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// letGo gives back the locks and wipes the secrets of the input, just before the saga ends: nothing of it is done after that.
+func (e *engine) letGo(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	ids := make([]kernel.ID, 0, len(e.life.Locked)+1)
+	for _, l := range e.life.Locked {
+		if !l.Task.IsZero() {
+			ids = append(ids, l.Task)
+		}
+	}
+	if e.args.Vault {
+		ids = append(ids, vaultID(e.id))
+	}
+	for _, id := range ids {
+		if _, err := e.k.Cancel(ctx, id, "its saga has ended"); err != nil && !errors.Is(err, kernel.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// LockFence names the hold of a lock: no other hold of it has the same. A resource that notes it can tell one holder from the next.
+// Outside a saga, and of a lock that the saga does not hold, it is empty.
+func (s *Step) LockFence(name string) string {
+	if s == nil {
+		return ""
+	}
+	for _, l := range s.e.life.Locked {
+		if l.Name == name {
+			return l.Task.String()
+		}
+	}
+	return ""
+}
+
+// wipe takes the secrets out of the checkpoint with the outcome that ends the saga.
+func (e *engine) wipe(out kernel.Outcome) kernel.Outcome {
+	for _, name := range e.wiped {
+		if out.Entries == nil {
+			out.Entries = map[string][]byte{}
+		}
+		out.Entries[name] = nil
+	}
+	return out
+}
+
+// vault is what keeps the secrets of an input: a task that waits, so that they can be wiped when the saga has ended.
+type vault struct {
+	Saga    kernel.ID                  `json:"saga"`
+	Secrets map[string]json.RawMessage `json:"secrets"`
+}
+
+func vaultID(saga kernel.ID) kernel.ID { return kernel.DeriveID("vault", saga.String()) }
+
+func (g *graph) vaultKind() string { return g.kind() + "/vault" }
+
+// vaultLooks is how often a vault looks whether its saga is still there.
+const vaultLooks = time.Hour
+
+func (e *engine) openVault(ctx context.Context) error {
+	t, err := e.k.Get(ctx, vaultID(e.id))
+	if errors.Is(err, kernel.ErrNotFound) || err == nil && t.State.Terminal() {
+		return nil // wiped: the saga was about to end
+	}
+	if err != nil {
+		return err
+	}
+	var v vault
+	if err := json.Unmarshal(t.Args, &v); err != nil {
+		return &lacking{[]string{"the secrets of the input do not decode"}}
+	}
+	for id, s := range v.Secrets {
+		e.vault[id] = s
+	}
+	return nil
+}
+
+// serveVault ends a vault whose saga has ended, or was never stored: nobody wiped it.
+func (g *graph) serveVault(k *kernel.Kernel) kernel.Handler {
+	return func(ctx context.Context, run *kernel.Run) (kernel.Outcome, error) {
+		var v vault
+		if err := json.Unmarshal(run.Task().Args, &v); err != nil {
+			return kernel.Outcome{}, kernel.Permanent(err)
+		}
+		t, err := k.Get(ctx, v.Saga)
+		if errors.Is(err, kernel.ErrNotFound) || err == nil && t.State.Terminal() {
+			return kernel.Outcome{}, nil
+		}
+		return kernel.Snooze(vaultLooks), err
+	}
+}
