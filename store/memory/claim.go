@@ -234,7 +234,7 @@ func (d *data) endCorrupt(t *task) {
 func (d *data) claimOne(t *task, req *store.ClaimRequest) store.Task {
 	d.count(t, func(m *store.Minute) {
 		m.Claimed++
-		m.Waited += d.now.Sub(t.ReadyAt)
+		m.Waited += max(d.now.Sub(t.ReadyAt), 0) // the clock may have been stepped back
 	})
 	d.exit(t)
 	d.company(req.Worker)

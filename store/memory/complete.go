@@ -96,7 +96,7 @@ func (d *data) valid(out store.Outcome) error {
 // settle applies an outcome to a running task.
 func (d *data) settle(t *task, out store.Outcome) {
 	t.Settled = store.Settled{Epoch: t.Epoch, Nonce: t.Nonce, Kind: out.Kind}
-	d.count(t, func(m *store.Minute) { m.Ran += d.now.Sub(t.StartedAt) })
+	d.count(t, func(m *store.Minute) { m.Ran += max(d.now.Sub(t.StartedAt), 0) })
 	ends := out.Kind == store.OutcomeDone || out.Kind == store.OutcomeFail || out.Kind == store.OutcomeCancel
 	if out.Kind == store.OutcomeRetry || out.Kind == store.OutcomeFail {
 		t.Attempts++

@@ -84,7 +84,7 @@ func (s *step) nextDue() (at time.Time) {
 func (s *step) claimOne(t *task, req *store.ClaimRequest) store.Task {
 	s.count(t, func(m *store.Minute) {
 		m.Claimed++
-		m.Waited += s.now.Sub(t.ReadyAt)
+		m.Waited += max(s.now.Sub(t.ReadyAt), 0) // the clock may have been stepped back
 	})
 	s.exit(t)
 	s.company(req.Worker)

@@ -107,7 +107,7 @@ func validKind(out store.Outcome) error {
 // settle applies an outcome to a running task.
 func (s *step) settle(t *task, out store.Outcome) {
 	t.Settled = store.Settled{Epoch: t.Epoch, Nonce: t.Nonce, Kind: out.Kind}
-	s.count(t, func(m *store.Minute) { m.Ran += s.now.Sub(t.StartedAt) })
+	s.count(t, func(m *store.Minute) { m.Ran += max(s.now.Sub(t.StartedAt), 0) })
 	ends := out.Kind == store.OutcomeDone || out.Kind == store.OutcomeFail || out.Kind == store.OutcomeCancel
 	if out.Kind == store.OutcomeRetry || out.Kind == store.OutcomeFail {
 		t.Attempts++

@@ -38,7 +38,7 @@ func ownership() []Mutant {
 			recovery, "	if silent >= w.DeadAfter && whole && !d.pulseLast.After(d.now) {", "	if silent >= w.DeadAfter && (whole || true) {",
 		}}},
 		{"gone-without-witness", "a server that restarts kills every worker whose session it ended", []Edit{{
-			recovery, "	return witness && silent", "	return (witness || true) && silent",
+			recovery, "	return (older || heard) && silent", "	return (older || heard || true) && silent",
 		}}},
 		{"orphan-unseen", "a dead worker's record goes while tasks run under it, and nobody looks for those", []Edit{
 			{recovery, "!w.DeadAt.IsZero() && d.held[id] == nil {", "!w.DeadAt.IsZero() {"},

@@ -118,7 +118,7 @@ end
 -- claim_one makes a task run under a new fence.
 local function claim_one(t, claim)
 	stat(t, 'claimed')
-	stat(t, 'waited', now - t.ready)
+	stat(t, 'waited', max(now - t.ready, 0)) -- the clock may have been stepped back
 	exit(t)
 	company(claim.worker)
 	if t.startby then

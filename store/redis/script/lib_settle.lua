@@ -79,7 +79,7 @@ end
 local function settle(t, out)
 	local kind = out.kind
 	t.sepoch, t.snonce, t.skind = t.epoch, t.nonce, kind
-	stat(t, 'ran', now - t.start)
+	stat(t, 'ran', max(now - t.start, 0))
 	local ends = kind == 'done' or kind == 'fail' or kind == 'cancel'
 	if kind == 'retry' or kind == 'fail' then t.tries = (t.tries or 0) + 1 end
 	if out.err then t.err = out.err end
