@@ -62,7 +62,7 @@ func parent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st, err := setStage(*name, dir, rand.New(rand.NewPCG(*seed, 0x637574))) //nolint:gosec // a seed must repeat the same cuts
+	st, err := setStage(*name, dir, rand.New(rand.NewPCG(*seed, 0x637574))) //nolint:gosec,contextcheck // a seed must repeat the same cuts; a server outlives what starts it
 	if err != nil {
 		return err
 	}
