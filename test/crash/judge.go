@@ -116,21 +116,21 @@ func (r *run) fate(ctx context.Context, text, kind string, h *history) string {
 	return h.verdict(&t, kind)
 }
 
-// verdict judges how a task ended. One whose workers died three times under it, the last time with it alone, is given up as
-// crashed, whoever killed them: nobody can tell a poison task from one that is struck three times.
+// verdict judges how a task ended. One that was struck three times, the last time alone, is given up as crashed, whoever struck: nobody can
+// tell a poison task from an innocent one. A strike is a claim without an outcome: the worker was killed, or it was stopped and its
+// session cut, so that others had to take it for dead.
 func (h *history) verdict(t *kernel.Task, kind string) string {
 	crashed := t.State == store.Failed && t.Reason == store.ReasonCrashed
 	id := t.ID.String()
-	// A worker may die after its claim and before it writes down that it begins: that epoch is in no journal.
-	deaths, effects := h.deaths[id]+int(t.Epoch)-len(h.starts[id]), h.effects[id]
+	strikes, effects := int(t.Epoch)-h.outcomes[id], h.effects[id]
 	switch {
-	case crashed && deaths > store.Suspicion:
+	case crashed && strikes > store.Suspicion:
 		h.crashed++
 		return ""
 	case kind == kindPoison:
-		return fmt.Sprintf("ended as %s (%s) after %d deaths, want failed (crashed)", t.State, t.Reason, deaths)
+		return fmt.Sprintf("ended as %s (%s) after %d strikes, want failed (crashed)", t.State, t.Reason, strikes)
 	case t.State != store.Done:
-		return fmt.Sprintf("ended as %s (%s %+v) after %d deaths, want done", t.State, t.Reason, t.Error, deaths)
+		return fmt.Sprintf("ended as %s (%s %+v) after %d strikes, want done", t.State, t.Reason, t.Error, strikes)
 	case effects == 0:
 		return "is done, and nobody did it"
 	case t.Attempts != 0:
@@ -147,14 +147,17 @@ type history struct {
 	refused   int
 	recovered int
 	waits     []time.Duration // from a death to the next start of what was under way
-	deaths    map[string]int  // of workers, with the task under way
+	outcomes  map[string]int  // that were accepted
 	crashed   int
 }
 
 func (r *run) history() *history {
-	h := &history{starts: map[string][]line{}, effects: map[string]int{}, accepted: map[string][]int64{}, deaths: map[string]int{}}
+	h := &history{starts: map[string][]line{}, effects: map[string]int{}, accepted: map[string][]int64{}, outcomes: map[string]int{}}
 	for _, p := range r.fleet.all() {
 		for _, l := range p.lines {
+			if l.kind == lineAccepted {
+				h.outcomes[l.task]++
+			}
 			switch {
 			case l.kind == lineStart:
 				h.starts[l.task] = append(h.starts[l.task], l)
@@ -177,7 +180,6 @@ func (r *run) history() *history {
 			continue
 		}
 		for task, epoch := range p.inFlight {
-			h.deaths[task]++
 			if len(p.stopped) == 0 {
 				h.wait(task, epoch, p.diedAt)
 			}
