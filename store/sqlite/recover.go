@@ -62,10 +62,11 @@ func (s *step) bury() int {
 
 // verdict says how a living worker is found to be dead; empty: it is not.
 func (s *step) verdict(w *worker, p pulse) store.Death {
+	silent := s.now.Sub(s.trueBeat(w))
 	if s.gone(w) {
 		return store.DeathProof
 	}
-	if s.now.Sub(s.trueBeat(w)) >= w.DeadAfter && p.whole(s.now, w.DeadAfter) {
+	if silent >= w.DeadAfter && p.whole(s.now, w.DeadAfter) {
 		return store.DeathSilence
 	}
 	return ""
