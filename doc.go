@@ -17,6 +17,7 @@
 //	job               typed functions in the background: the first face of the kernel
 //	call              outbound HTTP requests that outlast their caller, with callbacks
 //	endpoint          HTTP endpoints that answer 202 now and finish for certain
+//	saga              typed steps, undone in order when they must be; saga/sagatest for their tests
 //	internal          small leaves; internal/arch has the rules of this tree, checked by machine
 //	cmd/outlast       the command line: demo
 //	examples          small programs, run by the tests
