@@ -1,7 +1,8 @@
 #!/bin/sh
-# Sees to it that the servers which the tests start are on this machine: PostgreSQL, pgbouncer, Redis with Sentinel. Silent if they
+# Sees to it that what the tests start is on this machine: PostgreSQL, pgbouncer, Redis with Sentinel, curl. Silent if they
 # are. On Debian and Ubuntu, as root, it installs what is missing, after saying so; elsewhere it says what to do, and fails.
-# OUTLAST_TEST_POSTGRES and OUTLAST_TEST_REDIS name servers to use instead; what they replace need not be here.
+# OUTLAST_TEST_POSTGRES and OUTLAST_TEST_REDIS name servers to use instead. Tests that kill and restart a server spare those: without the
+# programs such a test fails, and says so.
 set -eu
 
 missing=
@@ -20,6 +21,7 @@ need() {
 }
 
 PATH=$PATH:/usr/sbin:/usr/local/sbin
+need curl curl # for the transcripts of docs/endpoints.md
 if [ -z "${OUTLAST_TEST_POSTGRES:-}" ]; then
 	need postgresql postgres /usr/lib/postgresql/*/bin/postgres
 	need pgbouncer pgbouncer
@@ -33,7 +35,7 @@ if [ -z "$missing" ]; then
 fi
 
 if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
-	echo "make test: installing$missing with apt-get, for the tests to start private servers from"
+	echo "make test: installing$missing with apt-get, for the tests"
 	export DEBIAN_FRONTEND=noninteractive
 	# Words of $missing are packages, and meant to be split.
 	# shellcheck disable=SC2086

@@ -139,6 +139,6 @@ func find(t T, name string, patterns ...string) string {
 			return found[len(found)-1]
 		}
 	}
-	t.Fatalf("%s is not on this machine: run `make setup`, or set OUTLAST_TEST_POSTGRES and OUTLAST_TEST_REDIS", name)
+	t.Fatalf("%s is not on this machine: run `make setup`. (Tests that kill and restart a server need one of their own, whatever OUTLAST_TEST_… names.)", name)
 	return ""
 }
