@@ -78,7 +78,8 @@ type Blobs interface {
 
 // Fleet is the life of workers.
 type Fleet interface {
-	// Join creates a worker. The handle takes what evidence it can and keeps it until Leave or the end of the process.
+	// Join creates a worker. The handle takes what evidence it can and keeps it until Leave or the end of the process; for a remote one
+	// it takes none.
 	Join(ctx context.Context, req JoinRequest) error
 	// Beat keeps a worker alive, and answers what it should know.
 	Beat(ctx context.Context, req BeatRequest) (BeatResult, error)

@@ -88,10 +88,10 @@ func (c *chaos) join() string {
 		c.joined++
 		c.workers = append(c.workers, id)
 	}
-	dead := pick(c, 6, 9)
+	dead, remote := pick(c, 6, 9), c.rarely(4)
 	c.do("Join "+id, func(d *side) error {
 		st := d.world.Open(d.scope)
-		err := st.Join(c.ctx(), store.JoinRequest{ID: id, Beat: d.engine.Unit, DeadAfter: d.units(dead)})
+		err := st.Join(c.ctx(), store.JoinRequest{ID: id, Beat: d.engine.Unit, DeadAfter: d.units(dead), Remote: remote})
 		if err == nil {
 			d.handles[id] = st
 		}
