@@ -44,6 +44,7 @@ type Kernel struct {
 	blobs       *blob.Set
 	sweeper     *blob.Sweep
 	ids         idSource
+	turns       remoteTurns
 
 	kick    Signal // the claim loop should look again
 	beatNow Signal // the beat loop should not wait
