@@ -25,7 +25,14 @@ func tree() *cli.Command {
 	}
 	root.Sub = slices.Concat(
 		[]*cli.Command{demoCommand()},
+		[]*cli.Command{callCommand()},
+		[]*cli.Command{tasksCommand(), showCommand()},
+		bulkCommands(),
+		laneCommands(),
+		fleetCommands(),
+		[]*cli.Command{schedulesCommand(), groupsCommand(), sagaCommand()},
 		[]*cli.Command{keysCommand()},
+		careCommands(),
 		cli.Completion(),
 		[]*cli.Command{
 			{Name: "help", Short: "print the help of a command", Args: cli.Args{Usage: "[command ...]", Max: -1}, Example: "outlast help keys rotate", Run: help},

@@ -12,13 +12,16 @@ func (l *Line) usage() string { return usage(l.Name, l.Command) }
 
 func usage(name string, c *Command) string {
 	parts := []string{name}
-	if len(c.Sub) > 0 {
+	switch {
+	case len(c.Sub) > 0 && c.Run != nil:
+		parts = append(parts, "[command]")
+	case len(c.Sub) > 0:
 		parts = append(parts, "<command>")
 	}
 	if c.Args.Usage != "" {
 		parts = append(parts, c.Args.Usage)
 	}
-	if len(c.Sub) == 0 && !c.Plain {
+	if c.Run != nil && !c.Plain {
 		parts = append(parts, "[flags]")
 	}
 	return strings.Join(parts, " ")
