@@ -24,14 +24,14 @@ func tree() *cli.Command {
 		Flags: []cli.Flag{{Name: "json", Kind: cli.Switch, Help: "print JSON: one object, or one object per line for lists"}},
 	}
 	root.Sub = slices.Concat(
-		[]*cli.Command{demoCommand()},
+		[]*cli.Command{demoCommand(), serveCommand()},
 		[]*cli.Command{callCommand()},
 		[]*cli.Command{tasksCommand(), showCommand()},
 		bulkCommands(),
 		laneCommands(),
 		fleetCommands(),
 		[]*cli.Command{schedulesCommand(), groupsCommand(), sagaCommand()},
-		[]*cli.Command{keysCommand()},
+		[]*cli.Command{keysCommand(), tokenCommand()},
 		careCommands(),
 		cli.Completion(),
 		[]*cli.Command{
