@@ -140,7 +140,7 @@ func (p *place) work() {
 	if state.State != "done" {
 		p.Errorf("complete = %+v, want done", state)
 	}
-	p.do(204, "DELETE /v1/workers/{worker}", nil, nil, w.Worker)
+	p.do(200, "POST /v1/workers/{worker}/leave", m{}, nil, w.Worker)
 	p.refused(409, "dead", "POST /v1/workers/{worker}/beat", m{}, w.Worker)
 	p.refused(404, "not_found", "POST /v1/workers/{worker}/beat", m{}, "host:1:abc")
 }

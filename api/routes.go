@@ -51,7 +51,7 @@ func taskRoutes() []route {
 func workRoutes() []route {
 	return []route{
 		on(Work, "POST /v1/workers", "join as a worker", joinWorker).gives(http.StatusCreated),
-		on(Work, "DELETE /v1/workers/{worker}", "leave: what is held goes back without a crash", leaveWorker).may(404),
+		on(Work, "POST /v1/workers/{worker}/leave", "leave: what is held goes back without a crash", leaveWorker).may(404),
 		on(Work, "POST /v1/workers/{worker}/beat", "say that the worker lives; hear which tasks were asked to end", beatWorker).may(404, conflict),
 		on(Work, "POST /v1/workers/{worker}/claim", "take ready tasks, and wait for some", claimTasks).may(404, conflict),
 		on(Work, "GET /v1/tasks/{id}/entries", "the checkpoint of a task", withID(readEntries)).may(404),

@@ -43,12 +43,17 @@ func joinWorker(q *request, in NewWorker) (Joined, error) {
 // remote is the worker in the path.
 func (q *request) remote() (*kernel.Remote, error) { return q.k.Remote(q.r.PathValue("worker")) }
 
-func leaveWorker(q *request, _ none) (none, error) {
+// Left is a worker that has left.
+type Left struct {
+	Worker string `json:"worker"`
+}
+
+func leaveWorker(q *request, _ Reason) (Left, error) {
 	r, err := q.remote()
 	if err != nil {
-		return none{}, err
+		return Left{}, err
 	}
-	return none{}, r.Leave(q)
+	return Left{Worker: r.ID()}, r.Leave(q)
 }
 
 // NewBeat keeps a worker alive.
