@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -226,6 +227,30 @@ func readFile(t *testing.T, path string) string {
 }
 
 type m = map[string]any
+
+// update writes what the checked page should be, instead of comparing it.
+var update = flag.Bool("update", false, "write the table of docs/api.md anew")
+
+// The table of the page is the table of the code.
+func TestThePageListsEveryRoute(t *testing.T) {
+	t.Parallel()
+	const begin, end = "<!-- What follows is written by the table of routes. -->\n", "\n<!-- End of the table. -->"
+	path := filepath.Join("..", "docs", "api.md")
+	page := readFile(t, path)
+	head, rest, ok := strings.Cut(page, begin)
+	_, tail, ends := strings.Cut(rest, end)
+	if !ok || !ends {
+		t.Fatalf("%s has no place for the table", path)
+	}
+	want := head + begin + "\n" + api.Page() + end + tail
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if page != want {
+		t.Errorf("%s is not what the table says; go test ./api -run Page -update writes it anew", path)
+	}
+}
 
 // safe is a log that may be read while it is written.
 type safe struct {
