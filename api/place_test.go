@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/outlast-go/outlast/api"
 	"github.com/outlast-go/outlast/call"
@@ -45,6 +46,7 @@ type setup struct {
 	store   store.Store
 	handles map[string]kernel.Handler
 	serve   func(*kernel.Kernel)
+	timeout time.Duration // of the server
 }
 
 func begin(t *testing.T, s setup) *place {
@@ -81,7 +83,9 @@ func begin(t *testing.T, s setup) *place {
 	server = api.New(p.k, s.api)
 	mu.Unlock()
 	kerneltest.Run(t, p.k)
-	web := httptest.NewServer(server)
+	web := httptest.NewUnstartedServer(server)
+	web.Config.ReadTimeout, web.Config.WriteTimeout = s.timeout, s.timeout
+	web.Start()
 	t.Cleanup(web.Close)
 	p.url = web.URL
 	if err := json.Unmarshal([]byte(p.send("GET", "/v1/openapi.json", nil).body), &p.doc); err != nil {

@@ -32,7 +32,7 @@ const (
 )
 
 // NewPush serves kinds by endpoints: call it before the kernel runs, once. targets are URLs by kind. secrets, if there are any, sign deliveries.
-func NewPush(k *kernel.Kernel, targets map[string]string, cfg call.ClientConfig, secrets ...string) (*Push, error) {
+func NewPush(ctx context.Context, k *kernel.Kernel, targets map[string]string, cfg call.ClientConfig, secrets ...string) (*Push, error) {
 	// The kernel retries, and waits as long as the task may run.
 	cfg.Inline, cfg.MaxRedirects = true, call.NoRedirects
 	if len(secrets) > 0 {
@@ -49,7 +49,7 @@ func NewPush(k *kernel.Kernel, targets map[string]string, cfg call.ClientConfig,
 	}, call.Config{Client: client})
 	for kind, target := range targets {
 		// What the guard refuses now it refuses later, and is better told before the first task.
-		if err := p.send.Check(context.Background(), call.Request{Method: http.MethodPost, URL: target}); err != nil {
+		if err := p.send.Check(ctx, call.Request{Method: http.MethodPost, URL: target}); err != nil {
 			return nil, fmt.Errorf("push %s: %w", kind, err)
 		}
 		k.Handle(kind, p.handler(target))

@@ -43,7 +43,7 @@ func TestTasksArePushedToAnEndpoint(t *testing.T) {
 	}))
 	defer web.Close()
 	p := begin(t, setup{serve: func(k *kernel.Kernel) {
-		if _, err := api.NewPush(k, map[string]string{"mail": web.URL}, call.ClientConfig{}, secretText); err != nil {
+		if _, err := api.NewPush(t.Context(), k, map[string]string{"mail": web.URL}, call.ClientConfig{}, secretText); err != nil {
 			t.Fatal(err)
 		}
 	}})
@@ -74,7 +74,7 @@ func TestTasksArePushedToAnEndpoint(t *testing.T) {
 func TestAPushToAForbiddenAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	k := kerneltest.New(t, memory.New(memory.Config{}), kernel.Config{})
-	if _, err := api.NewPush(k, map[string]string{"mail": "http://127.0.0.1:9/"}, call.ClientConfig{Guard: &call.Guard{}}); err == nil {
+	if _, err := api.NewPush(t.Context(), k, map[string]string{"mail": "http://127.0.0.1:9/"}, call.ClientConfig{Guard: &call.Guard{}}); err == nil {
 		t.Error("an endpoint on loopback was taken in spite of the guard")
 	}
 }

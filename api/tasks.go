@@ -127,9 +127,12 @@ func (q *request) await(id kernel.ID, wait time.Duration) (kernel.Task, error) {
 	return q.k.Get(ctx, id)
 }
 
-// extend lets an answer take longer than the server's write timeout would.
+// extend lets an answer take longer than the timeouts of the server would. The one for reading counts too: when it is up, the server takes the
+// client for gone.
 func extend(w http.ResponseWriter, d time.Duration) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d)) // a writer without deadlines has none to extend
+	c, until := http.NewResponseController(w), time.Now().Add(d)
+	_ = c.SetWriteDeadline(until) // a writer without deadlines has none to extend
+	_ = c.SetReadDeadline(until)
 }
 
 // span reads a duration of the query.

@@ -74,7 +74,7 @@ func serve(ctx context.Context, l *cli.Line) (err error) {
 			return err
 		}
 	}
-	d.server.Store(api.New(main.Kernel, cfg))
+	d.server.Store(api.New(main.Kernel, cfg)) //nolint:contextcheck // each request has its own
 	listener, err := d.listen(ctx)
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func (d *daemon) space(ctx context.Context, namespace string) (s api.Space, err 
 	if s.Calls, err = api.NewCalls(s.Kernel, d.client, d.secrets...); err != nil {
 		return s, err
 	}
-	_, err = api.NewPush(s.Kernel, d.push, d.client, d.secrets...)
+	_, err = api.NewPush(ctx, s.Kernel, d.push, d.client, d.secrets...)
 	return s, err
 }
 

@@ -114,16 +114,16 @@ type process struct {
 	text bytes.Buffer
 }
 
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
+func (c *process) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.Write(b)
 }
 
-func (p *process) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
+func (c *process) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
 }
 
 func (p *place) start(env []string, name string, args ...string) *process {

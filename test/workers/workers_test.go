@@ -151,7 +151,7 @@ func freePort(t *testing.T) int {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port //nolint:errcheck,forcetypeassert // it listens on TCP
+	return l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP
 }
 
 // SIGTERM drains: the daemon ends by itself, and leaves the fleet; a worker elsewhere gives back what it holds.
