@@ -30,6 +30,7 @@ func tree() *cli.Command {
 		bulkCommands(),
 		laneCommands(),
 		fleetCommands(),
+		[]*cli.Command{topCommand()},
 		[]*cli.Command{schedulesCommand(), groupsCommand(), sagaCommand()},
 		[]*cli.Command{keysCommand()},
 		careCommands(),
