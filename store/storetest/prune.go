@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ func pruneTests() []test {
 		{"without retention a member's payload stays until the keeper has ended", pruneStripMember},
 		{"what belongs to a removed task goes with it", pruneAll},
 		{"a removed task frees the key that it kept", pruneKey},
+		{"statistics stay for as long as the contract says", pruneStats},
 	}
 }
 
@@ -285,4 +287,47 @@ func pruneStripMember(_ *testing.T, w *world) {
 	w.promote()
 	w.stripped(members[0], true)
 	w.stripped(members[1], true)
+}
+
+func pruneStats(t *testing.T, w *world) {
+	if !w.e.Virtual {
+		return // 31 days do not pass on another clock
+	}
+	w.Pass(time.Minute - w.now().Sub(w.now().Truncate(time.Minute))) // a minute begins
+	first := w.now()
+	for range 3 {
+		w.put(func(s *store.Spec) { s.Kind = "a" })
+		w.put(func(s *store.Spec) { s.Kind = "b" })
+		w.Pass(time.Minute)
+	}
+	left := func() (begins []time.Time) {
+		all, err := w.st.Stats(w.ctx(), first, w.now().Add(time.Minute))
+		w.ok("Stats", err)
+		for _, m := range all {
+			begins = append(begins, m.At)
+		}
+		return slices.Compact(begins)
+	}
+	w.Pass(first.Add(store.StatsKept).Sub(w.now()))
+	w.prune()
+	if got := left(); len(got) != 3 {
+		t.Errorf("Stats = minutes %v after 31 days, want 3", got)
+	}
+	w.put() // counting goes on, and removes nothing by itself
+	w.Pass(time.Minute)
+	w.prune()
+	if got := left(); len(got) != 3 || !got[0].Equal(first.Add(time.Minute)) {
+		t.Errorf("Stats = minutes %v a minute later, want the first one gone", got)
+	}
+	w.Pass(time.Hour)
+	for range 10 {
+		n, err := w.st.Prune(w.ctx(), 1)
+		w.ok("Prune", err)
+		if n > 1 {
+			t.Errorf("Prune removed %d, want 1 at most", n)
+		}
+	}
+	if got := left(); len(got) != 1 {
+		t.Errorf("Stats = minutes %v in the end, want that of the last submit alone", got)
+	}
 }
