@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/outlast-go/outlast/kernel"
@@ -17,8 +18,11 @@ type scenario struct {
 // ms are thousandths of a second.
 const ms = time.Millisecond
 
-// scenarios are all ways in which a task can come, wait, run and end, each as small as it can be.
-var scenarios = []scenario{
+// scenarios are all of them.
+var scenarios = slices.Concat(kernelScenarios, sagas)
+
+// kernelScenarios are all ways in which a task can come, wait, run and end, each as small as it can be.
+var kernelScenarios = []scenario{
 	{"done", func(w *workload) { w.want(nil) }},
 	{"retry", func(w *workload) { w.want(func(_ *store.Spec, sc *script) { sc.failures = 2 }) }},
 	{"fail", func(w *workload) {
