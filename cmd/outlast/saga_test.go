@@ -17,11 +17,8 @@ import (
 
 type approval struct{ By string }
 
-// A saga waits for a signal, fails, cannot undo two steps, and is helped: all by hand, without its definition.
-func TestSagasAreHelpedByHand(t *testing.T) {
-	t.Parallel()
-	url := fresh(t)
-	var mended atomic.Bool
+// stubborn is a saga that waits for an approval, then fails, and cannot undo what it did until that is mended.
+func stubborn(mended *atomic.Bool) *saga.Def[string, string] {
 	undo := func(context.Context, string) error {
 		if mended.Load() {
 			return nil
@@ -29,7 +26,7 @@ func TestSagasAreHelpedByHand(t *testing.T) {
 		return saga.Permanent(errors.New("the bank is closed"))
 	}
 	approved := saga.NewSignal[approval]("approval")
-	def := saga.Define("order", func(b *saga.Builder[string]) *saga.Node[string] {
+	return saga.Define("order", func(b *saga.Builder[string]) *saga.Node[string] {
 		same := func(_ context.Context, s string) (string, error) { return s, nil }
 		charge := saga.Step1(b, "charge", same, b.In()).Undo(undo)
 		ship := saga.Step1(b, "ship", same, charge).Undo(undo)
@@ -38,6 +35,14 @@ func TestSagasAreHelpedByHand(t *testing.T) {
 			return "", saga.Permanent(errors.New("nobody listens to " + a.By))
 		}, yes)
 	})
+}
+
+// A saga waits for a signal, fails, cannot undo two steps, and is helped: all by hand, without its definition.
+func TestSagasAreHelpedByHand(t *testing.T) {
+	t.Parallel()
+	url := fresh(t)
+	var mended atomic.Bool
+	def := stubborn(&mended)
 	k, _ := planted(t, url, kernel.Config{})
 	def.Serve(k)
 	ctx, stop := context.WithCancel(t.Context())

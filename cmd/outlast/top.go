@@ -80,7 +80,9 @@ func (s *snapshot) rates() (now, before store.Minute) {
 // frame is the picture of a snapshot, line by line.
 func (s *snapshot) frame(w *cli.World) []string {
 	now, before := s.rates()
-	rate := func(name string, n, b int64) string { return fmt.Sprintf("%s %s (%s)", name, cli.Thousands(n), cli.Thousands(b)) }
+	rate := func(name string, n, b int64) string {
+		return fmt.Sprintf("%s %s (%s)", name, cli.Thousands(n), cli.Thousands(b))
+	}
 	list := []string{
 		w.Paint(cli.Bold, "outlast top") + "  " + cli.Clean(s.Info.Engine+" "+s.Info.Namespace) + "  " + s.At.UTC().Format("2006-01-02 15:04:05Z") + "  " + w.Paint(cli.Dim, "q ends it"),
 		w.Paint(cli.Dim, "this minute (the one before): ") + strings.Join([]string{
