@@ -31,7 +31,9 @@ func TestMain(m *testing.M) {
 		work(path)
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	endServers()
+	os.Exit(code)
 }
 
 // work is a worker process that kills itself at a write.
