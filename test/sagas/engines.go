@@ -124,15 +124,19 @@ func On(t *testing.T, test func(t *testing.T, w *World)) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				run := func(t *testing.T) { test(t, &World{engine: e, Here: here}) }
-				if e.bubble {
-					synctest.Test(t, run)
-					return
-				}
-				run(t)
+				bubbled(t, e, func(t *testing.T) { test(t, &World{engine: e, Here: here}) })
 			})
 		}
 	}
+}
+
+// bubbled runs a test in virtual time, if the engine allows.
+func bubbled(t *testing.T, e engine, test func(t *testing.T)) {
+	if e.bubble {
+		synctest.Test(t, test)
+		return
+	}
+	test(t)
 }
 
 // Of is a time of a test: as it stands where time is virtual, a hundredth of it where it is not.
