@@ -264,7 +264,7 @@ func (e *engine) gatherStep(ctx context.Context, in inst) error {
 		e.life.Phase = mended
 		e.life.Failure = &failure{Step: path, Cancel: res.Halt, Outcome: haltOutcome}
 	case r.over():
-		r.Seq, e.unsaved = e.seq, true
+		r.Seq = e.seq // its own task has it on record: it need not be saved before the next step begins
 	case r.State == failed && e.life.Phase == forward:
 		e.fail(path, r.Outcome, cmpErr(r.Fault), nil)
 	case r.State == begun && r.Attempt == 0:
@@ -315,7 +315,9 @@ func (e *engine) gatherBack(ctx context.Context, in inst) error {
 			if res != nil {
 				e.retell(in.path(), withoutLast(res.Record.Events))
 			}
+			unsaved := e.unsaved
 			e.wentBack(u)
+			e.unsaved = unsaved // its own task has it on record
 		case res != nil:
 			*b.attempt, *b.fault, *b.state = res.Record.BackAttempt, res.Record.BackFault, backFailed
 			e.retell(in.path(), res.Record.Events)
