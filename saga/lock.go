@@ -67,7 +67,7 @@ func (e *engine) breakLock(ctx context.Context, held kernel.Submitted) error {
 	return err
 }
 
-// letGo gives back the locks and wipes the secrets of the input, just before the saga ends: nothing of it is done after that.
+// letGo gives back the locks and wipes the secrets that are kept elsewhere, of the input and in the tasks of steps, just before the saga ends: nothing of it is done after that.
 func (e *engine) letGo(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	ids := make([]kernel.ID, 0, len(e.life.Locked)+1)
@@ -78,6 +78,18 @@ func (e *engine) letGo(ctx context.Context) error {
 	}
 	if e.args.Vault {
 		ids = append(ids, vaultID(e.id))
+	}
+	for _, r := range e.rec {
+		if r.Ran.IsZero() {
+			continue
+		}
+		// What its task has on record must be on ours before it is gone.
+		if err := e.save(ctx); err != nil {
+			return err
+		}
+		if err := e.k.Delete(ctx, r.Ran); err != nil && !errors.Is(err, kernel.ErrNotFound) {
+			return err
+		}
 	}
 	for _, id := range ids {
 		if _, err := e.k.Cancel(ctx, id, "its saga has ended"); err != nil && !errors.Is(err, kernel.ErrNotFound) {
