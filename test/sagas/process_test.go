@@ -62,9 +62,14 @@ func work(ctx context.Context, dir string) error {
 		}
 		return mortal(do)
 	})
-	k, err := kernel.New(st, kernel.Config{Slots: map[string]int{"default": 4, "one": 4, "two": 4}, Logger: slog.New(slog.DiscardHandler)})
+	k, err := kernel.New(st, kernel.Config{Slots: map[string]int{"default": 4, "one": 4, "two": 4, "q": 4}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
+	}
+	if os.Getenv("SAGA_POISON") != "" {
+		poison(dir, os.Getenv("SAGA_ASYNC") != "").Serve(k)
+		beside().Serve(k)
+		return k.Run(ctx)
 	}
 	def := killable(dir, l, os.Getenv("SAGA_FAILS") != "")
 	if id == "" {
