@@ -220,7 +220,7 @@ func (e *engine) enter(ctx context.Context) (*kernel.Outcome, error) {
 			break
 		}
 		if !e.here {
-			out := e.again(lockLooks)
+			out := e.park(lockNet)
 			return &out, nil
 		}
 		if err := e.pause(ctx, e.run.Now().Add(lockLooks)); err != nil {
@@ -233,8 +233,11 @@ func (e *engine) enter(ctx context.Context) (*kernel.Outcome, error) {
 	return nil, nil
 }
 
-// lockLooks is how often a saga looks whether a lock has become free.
-const lockLooks = 200 * time.Millisecond
+// How often a saga looks whether a lock has become free: one that waits in its caller, and one that is parked and will be woken.
+const (
+	lockLooks = 200 * time.Millisecond
+	lockNet   = 2 * time.Second
+)
 
 // orphaned reports whether the caller that began the saga was gone before workers could go on. A worker that begins a saga which its
 // caller could not run says so first, lest its own death be taken for the caller's.
