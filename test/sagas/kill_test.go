@@ -212,7 +212,7 @@ func (c trial) spawn(t *testing.T, dir string, env ...string) {
 		t.Fatal(err)
 	}
 	word := map[bool]string{true: "1"}
-	cmd := exec.Command(self) //nolint:noctx // it is killed when the test ends
+	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), append(env, "SAGA_DIR="+dir, "SAGA_URL="+c.url, "SAGA_KILL="+strconv.Itoa(c.at), "SAGA_LOST="+word[c.lost], "SAGA_FAILS="+word[c.fails])...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {

@@ -268,6 +268,8 @@ func TestAResultThatIsTooLargeIsUndoneAtOnce(t *testing.T) {
 func TestUnknownIsNotFailed(t *testing.T) {
 	t.Parallel()
 	On(t, func(t *testing.T, w *World) {
+		w.fresh(t)
+		k := w.client(t)
 		for _, c := range []struct {
 			name string
 			body func(ctx context.Context, s string) (string, error)
@@ -276,27 +278,25 @@ func TestUnknownIsNotFailed(t *testing.T) {
 			{"panic", func(context.Context, string) (string, error) { panic("oh") }},
 			{"unknown", func(context.Context, string) (string, error) { return "", saga.Unknown(errNo) }},
 		} {
-			w.store = nil
 			var got saga.Failure
 			nulls := 0
 			def := saga.Define(c.name, func(b *saga.Builder[string]) *saga.Node[string] {
 				saga.Step1(b, "x", c.body, b.In()).Timeout(w.Of(time.Second)).Compensate(func(_ context.Context, f saga.Failure) error { got = f; return nil })
 				return saga.Step1(b, "y", w.Step("y"), b.In())
 			})
-			null := saga.Define(c.name, func(b *saga.Builder[string]) *saga.Node[string] {
+			null := saga.Define(c.name+"-null", func(b *saga.Builder[string]) *saga.Node[string] {
 				return saga.Step1(b, "x", c.body, b.In()).Timeout(w.Of(time.Second)).Undo(func(context.Context, string) error { nulls++; return nil }).NullSafe()
 			})
-			k := w.fleet(t, def)
+			_, stop := w.worker(t, def, null)
 			sagatest.Failed(t, start(t, w, def, k, "", saga.Options{}), saga.Failed, "x")
 			if got.Outcome != saga.OutcomeUnknown || got.Attempt != 1 || got.Err == nil {
 				t.Errorf("%s: compensated with %+v, want an unknown outcome", c.name, got)
 			}
-			w.store = nil
-			k = w.fleet(t, null)
 			sagatest.Failed(t, start(t, w, null, k, "", saga.Options{}), saga.Failed, "x")
 			if nulls != 1 {
 				t.Errorf("%s: %d undos of what may never have come, want 1", c.name, nulls)
 			}
+			_ = stop()
 		}
 	})
 }

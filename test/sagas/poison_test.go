@@ -35,7 +35,9 @@ func poison(dir string, async bool) *saga.Def[string, string] {
 			}
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
-		}, a).Compensate(func(ctx context.Context, f saga.Failure) error { return effect(ctx, dir, "compensate-poison-"+string(f.Outcome)) })
+		}, a).Compensate(func(ctx context.Context, f saga.Failure) error {
+			return effect(ctx, dir, "compensate-poison-"+string(f.Outcome))
+		})
 		if async {
 			p.Async("one")
 		}

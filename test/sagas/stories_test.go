@@ -216,19 +216,21 @@ func TestStory6AStepOfTheRunFailsAfterAHandOff(t *testing.T) {
 func TestDelaysOfRetries(t *testing.T) {
 	t.Parallel()
 	On(t, func(t *testing.T, w *World) {
-		for _, c := range []struct {
+		w.fresh(t)
+		k := w.client(t)
+		for i, c := range []struct {
 			wait saga.Backoff
 			want time.Duration
 		}{{saga.Exp(w.Of(time.Second)), w.Of(7 * time.Second)}, {saga.Linear(w.Of(time.Second)), w.Of(6 * time.Second)}, {saga.Fixed(w.Of(time.Second)), w.Of(3 * time.Second)}} {
-			w.store = nil
 			w.Fail("a", 3, errNo)
-			def := saga.Define("delays", func(b *saga.Builder[string]) *saga.Node[string] { return w.node(b, "a", b.In()).Retry(4, c.wait) })
-			k := w.fleet(t, def)
+			def := saga.Define(fmt.Sprint("delays-", i), func(b *saga.Builder[string]) *saga.Node[string] { return w.node(b, "a", b.In()).Retry(4, c.wait) })
+			_, stop := w.worker(t, def)
 			begin := time.Now()
 			sagatest.Completed(t, start(t, w, def, k, "", saga.Options{}), "a")
 			if took := time.Since(begin); took < c.want || w.engine.bubble && took > c.want+3*time.Second {
 				t.Errorf("%+v: took %v, want %v", c.wait, took, c.want)
 			}
+			_ = stop()
 		}
 		def := saga.Define("after", func(b *saga.Builder[string]) *saga.Node[string] {
 			return saga.Step1(b, "x", func(ctx context.Context, _ string) (string, error) {
@@ -238,8 +240,7 @@ func TestDelaysOfRetries(t *testing.T) {
 				return "x", nil
 			}, b.In()).Retry(2, saga.Fixed(w.Of(time.Second)))
 		})
-		w.store = nil
-		k := w.fleet(t, def)
+		w.worker(t, def)
 		begin := time.Now()
 		sagatest.Completed(t, start(t, w, def, k, "", saga.Options{}), "x")
 		if took := time.Since(begin); took < w.Of(2*time.Minute) {
