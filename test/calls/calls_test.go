@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/outlast-go/outlast/call"
+	"github.com/outlast-go/outlast/cmd/outlast/engine"
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/kernel/kerneltest"
 	"github.com/outlast-go/outlast/store"
@@ -47,10 +48,10 @@ type world struct {
 	kills    int
 }
 
-func newWorld(t *testing.T, e engine, h func(w *world) http.HandlerFunc) *world {
+func newWorld(t *testing.T, at home, h func(w *world) http.HandlerFunc) *world {
 	t.Helper()
-	w := &world{t: t, url: e.url(t), dir: t.TempDir(), arrivals: map[string]int{}, acked: map[string]bool{}}
-	st, err := open(t.Context(), w.url)
+	w := &world{t: t, url: at.url, dir: t.TempDir(), arrivals: map[string]int{}, acked: map[string]bool{}}
+	st, err := engine.Open(t.Context(), w.url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,32 +259,13 @@ func released(t kernel.Task) int {
 	return n
 }
 
-// size is how many requests are tried: CALLS, or few enough for every day.
-func size(t *testing.T, few int) int {
-	t.Helper()
-	text := os.Getenv("CALLS")
-	if text == "" {
-		return few
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < few {
-		t.Fatalf("CALLS=%s: want a number, %d at least", text, few)
-	}
-	return n
-}
-
 // FT-01, FT-02, FT-03, FT-04, PH-154, PH-161, R000-9: killed at every place, no request is lost and each has one outcome.
 func TestKilledAtEveryPlaceEachRequestHasOneOutcome(t *testing.T) {
-	for _, e := range engines {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			killEverywhere(t, e, size(t, 300))
-		})
-	}
+	each(t, func(t *testing.T, h home) { killEverywhere(t, h, size(t, 300)) })
 }
 
-func killEverywhere(t *testing.T, e engine, n int) {
-	w := newWorld(t, e, func(w *world) http.HandlerFunc {
+func killEverywhere(t *testing.T, at home, n int) {
+	w := newWorld(t, at, func(w *world) http.HandlerFunc {
 		return func(rw http.ResponseWriter, r *http.Request) {
 			nth := w.arrived(r)
 			timer := time.NewTimer(10 * time.Millisecond)
@@ -334,17 +316,12 @@ func killed(err error) bool {
 
 // PH-107, PH-108, PH-109, PH-145, FT-17: SIGTERM with many in flight: what ends in time is delivered, the rest ends elsewhere.
 func TestSIGTERMWithManyInFlight(t *testing.T) {
-	for _, e := range engines {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			stopInFlight(t, e, size(t, 400))
-		})
-	}
+	each(t, func(t *testing.T, h home) { stopInFlight(t, h, size(t, 400)) })
 }
 
-func stopInFlight(t *testing.T, e engine, n int) {
+func stopInFlight(t *testing.T, at home, n int) {
 	release, long := make(chan struct{}), make(chan struct{})
-	w := newWorld(t, e, func(w *world) http.HandlerFunc {
+	w := newWorld(t, at, func(w *world) http.HandlerFunc {
 		return func(_ http.ResponseWriter, r *http.Request) {
 			w.arrived(r)
 			wait := release
