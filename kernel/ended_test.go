@@ -17,7 +17,7 @@ import (
 func seesEnded(found chan<- kernel.Task, errs chan<- error) kernel.Handler {
 	return func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
 		task, err := r.Ended(ctx)
-		found <- task
+		found <- *task
 		errs <- err
 		return kernel.Outcome{}, nil
 	}

@@ -63,6 +63,7 @@ func parse(args []string) (a arguments, err error) {
 func newCall(log *os.File) (*call.Call, error) {
 	client, err := call.NewClient(call.ClientConfig{
 		Retry: kernel.Retry{Max: 8, Base: 20 * time.Millisecond, Cap: 100 * time.Millisecond}, Breaker: call.Breaker{Failures: -1},
+		Timeouts: call.Timeouts{Total: patience},
 	})
 	if err != nil {
 		return nil, err
