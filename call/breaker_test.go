@@ -62,7 +62,7 @@ func TestACircuitBreaksAndMends(t *testing.T) {
 	cfg := setup{
 		store: st,
 		client: call.ClientConfig{
-			Breaker: call.Breaker{Failures: 5, OpenFor: 600 * time.Millisecond, MaxOpen: 1200 * time.Millisecond},
+			Breaker: call.Breaker{Failures: 5, OpenFor: 2 * time.Second, MaxOpen: 4 * time.Second},
 			Retry:   kernel.Retry{Max: 1}, Hosts: map[string]call.HostLimit{},
 		},
 	}
