@@ -186,6 +186,19 @@ func (d *dials) underWay() int {
 // Dials are paced: so many to a host at a time, and so many in all.
 func TestDialsArePaced(t *testing.T) {
 	t.Parallel()
+	for _, c := range []struct {
+		name               string
+		all, perHost, want int
+	}{{"in all", 5, 20, 5}, {"to a host", 60, 2, 6}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			pace(t, call.ClientConfig{MaxDials: c.all, MaxDialsPerHost: c.perHost}, c.want)
+		})
+	}
+}
+
+// pace calls three hosts with many requests, and wants so many dials at a time.
+func pace(t *testing.T, cfg call.ClientConfig, want int) {
 	const hosts, each = 3, 20
 	var arrived sync.WaitGroup
 	arrived.Add(hosts * each)
@@ -193,7 +206,7 @@ func TestDialsArePaced(t *testing.T) {
 		arrived.Done()
 		arrived.Wait()
 	}
-	w := begin(t, setup{idle: true, client: call.ClientConfig{MaxDials: 5, MaxDialsPerHost: 2}})
+	w := begin(t, setup{idle: true, client: cfg})
 	d := &dials{next: make(chan struct{}), now: map[string]int{}, top: map[string]int{}}
 	w.client.OnDial(d.dial)
 	for range hosts {
@@ -204,7 +217,7 @@ func TestDialsArePaced(t *testing.T) {
 	}
 	runKernel(t, w)
 	until(t, "all requests are under way", func() bool { return w.client.Stats(nil).InFlight == hosts*each })
-	until(t, "as many dial as may", func() bool { return d.underWay() >= 5 })
+	until(t, "as many dial as may", func() bool { return d.underWay() >= want })
 	for range hosts * each {
 		d.next <- struct{}{}
 	}
@@ -215,16 +228,13 @@ func TestDialsArePaced(t *testing.T) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.made != hosts*each || len(d.top) != hosts+1 {
-		t.Errorf("%d dials to %d hosts, want %d to %d", d.made, len(d.top)-1, hosts*each, hosts)
-	}
-	if d.top[""] != 5 {
-		t.Errorf("%d dials at a time, want 5", d.top[""])
+	if d.made != hosts*each || len(d.top) != hosts+1 || d.top[""] != want {
+		t.Errorf("%d dials to %d hosts, %d at a time; want %d to %d, %d at a time", d.made, len(d.top)-1, d.top[""], hosts*each, hosts, want)
 	}
 	delete(d.top, "")
 	for address, top := range d.top {
-		if top > 2 {
-			t.Errorf("%d dials at a time to %s, want at most 2", top, address)
+		if top > cfg.MaxDialsPerHost {
+			t.Errorf("%d dials at a time to %s, want at most %d", top, address, cfg.MaxDialsPerHost)
 		}
 	}
 }
