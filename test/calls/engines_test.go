@@ -12,6 +12,7 @@ import (
 type home struct {
 	url string
 	dir string // has all of its files
+	log string // of its writes: what the path to it in dir begins with
 	// flush brings to the files what the server still has in memory, and returns what the server has logged.
 	flush func() string
 }
@@ -23,18 +24,18 @@ var engines = []struct {
 }{
 	{"sqlite", func(t *testing.T) home {
 		dir := t.TempDir()
-		return home{url: "sqlite:" + dir + "/calls.db", dir: dir, flush: func() string { return "" }}
+		return home{url: "sqlite:" + dir + "/calls.db", dir: dir, log: "calls.db-wal", flush: func() string { return "" }}
 	}},
 	{"postgres", func(t *testing.T) home {
 		s := servers.StartPostgres(t)
-		return home{url: s.URL(), dir: s.Dir(), flush: func() string {
+		return home{url: s.URL(), dir: s.Dir(), log: "data/pg_wal", flush: func() string {
 			s.Query(t, "CHECKPOINT")
 			return s.Log()
 		}}
 	}},
 	{"redis", func(t *testing.T) home {
 		s := servers.NewRedis(t, servers.RedisConfig{})
-		return home{url: s.URL(), dir: s.Dir(), flush: func() string {
+		return home{url: s.URL(), dir: s.Dir(), log: "appendonlydir", flush: func() string {
 			s.Do("SAVE") // beside the append-only file, which is there already
 			return s.Log()
 		}}
