@@ -38,6 +38,9 @@ func (k *Kernel) settle(r *Run, out Outcome) store.Completed {
 	case errors.Is(answer.Err, store.ErrFenced):
 		event.Kind = TaskFenced
 		k.log.Warn("fence lost; the outcome was refused", "task", r.task.ID.String(), "kind", r.task.Kind, "worker", r.worker.id)
+	case errors.Is(answer.Err, ErrClosed):
+		// It may come by the thousand when a stop has no time left. Who goes on with the task is for others to say.
+		k.log.Info("outcome not written before the end", "task", r.task.ID.String(), "kind", r.task.Kind)
 	case answer.Err != nil:
 		k.log.Error("outcome not written", "task", r.task.ID.String(), "kind", r.task.Kind, "err", answer.Err)
 	case out.Error != nil:
