@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -30,6 +31,9 @@ type Run struct {
 	ctx    context.Context //nolint:containedctx // the run's own span, ended by the loops that watch over it
 	cancel context.CancelCauseFunc
 	saving *gather[save, error]
+
+	result []byte      // as the handler returned it, once it has
+	staged atomic.Bool // an outcome may be in the store that counts in place of what the handler returns
 
 	// Guarded by k.mu.
 	asked    string
@@ -244,11 +248,15 @@ func (r *Run) Asked() string {
 	return r.asked
 }
 
-// Ended reads the task whose ending this run follows: the run's own task was its OnEnd. ErrNotFound says that it was deleted since, or
+// Ended reads the task whose ending this run follows: the run's own task was its OnEnd. Of one that this process itself has just ended as
+// done it tells what was claimed and what was returned, without Version, EndedAt and History of the ending. ErrNotFound says that it was deleted since, or
 // that this run follows no ending; ErrState that it was retried since: another OnEnd follows the ending of that round.
 func (r *Run) Ended(ctx context.Context) (*Task, error) {
 	if r.task.Parent.IsZero() {
 		return &Task{}, fmt.Errorf("read the ended task: %w: this run follows no ending", ErrNotFound)
+	}
+	if t := r.k.endings.take(r.task.ID); t != nil {
+		return t, nil
 	}
 	t, err := r.k.get(ctx, r.task.Parent)
 	if err == nil && store.OnEndID(t.ID, t.Round) != r.task.ID {
