@@ -8,10 +8,10 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim exhaust crash calls prove bench setup
+.PHONY: help build demo test race lint fmt sim exhaust crash calls endpoints prove bench setup
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## compile everything; the command goes to bin/outlast
 	$(GO) build ./...
@@ -44,6 +44,9 @@ crash: setup ## real processes, kill -9, SIGSTOP, the server killed, sessions cu
 
 calls: setup ## kill -9 processes that send requests, at every place, on every engine: CALLS=10000
 	CALLS=$(or $(CALLS),10000) $(GO) test -count=1 -v -timeout 30m ./test/calls
+
+endpoints: setup ## 200 clients, 20,000 requests, kill -9 every 2 s, on every engine or ENGINES='postgres|redis'
+	OUTLAST_ENDPOINTS_LONG=1 $(GO) test -count=1 -v -timeout 30m ./test/endpoints -run 'TestEveryAccepted$(if $(ENGINES),/$(ENGINES))'
 
 prove: ## plant one bug at a time and show that the suites find each
 	$(GO) run ./test/mutant/cmd
