@@ -42,7 +42,7 @@ exhaust: ## simulate each scenario under every fault and every pair of faults at
 crash: setup ## real processes, kill -9, SIGSTOP, the server killed, sessions cut: ENGINE=sqlite|postgres|pgbouncer|redis SECONDS=60 SEED=1
 	$(GO) run ./test/crash/cmd -engine $(ENGINE) -seconds $(SECONDS) -seed $(or $(SEED),1)
 
-calls: ## kill -9 processes that send requests, at every place: CALLS=10000
+calls: setup ## kill -9 processes that send requests, at every place, on every engine: CALLS=10000
 	CALLS=$(or $(CALLS),10000) $(GO) test -count=1 -v -timeout 30m ./test/calls
 
 endpoints: setup ## 200 clients, 20,000 requests, kill -9 every 2 s, on every engine or ENGINES='postgres|redis'

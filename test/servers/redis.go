@@ -74,6 +74,12 @@ func NewRedis(t T, cfg RedisConfig) *Redis {
 	return s
 }
 
+// Dir has all files of the server.
+func (s *Redis) Dir() string { return s.dir }
+
+// Log is what the server has logged since it was started.
+func (s *Redis) Log() string { return s.process.out.String() }
+
 // speakTLS gives the server a second port that speaks TLS.
 func (s *Redis) speakTLS() {
 	cert, key := makeCertificate(s.t, s.dir)
