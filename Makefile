@@ -45,8 +45,8 @@ calls: ## kill -9 processes that send requests, at every place: CALLS=10000
 prove: ## plant one bug at a time and show that the suites find each
 	$(GO) run ./test/mutant/cmd
 
-bench: ## (not there yet) measurements side by side with other libraries
-	@echo "make bench: not there yet: it comes once there are stores to compare with those of others" >&2; exit 1
+bench: setup ## measure side by side with other libraries and the bare stores: BENCH=quick (5 minutes), ONLY=regexp, WRITE=1 (a full run into BENCHMARKS.md)
+	cd bench && $(GO) run . $(if $(filter quick,$(BENCH)),-quick) $(if $(ONLY),-only '$(ONLY)') $(if $(WRITE),-write)
 
 setup: ## fetch what the tests need: modules, and PostgreSQL, pgbouncer, Redis and an S3 server to start private ones from
 	@$(GO) mod download
