@@ -23,8 +23,11 @@ type Side struct {
 	Program string // built from the module of that folder; empty: this program
 	Tasks   int    // how many tasks it is given at most, if not as many as the order says: slow ones need fewer
 	Slots   int    // how many tasks it runs at once, if not its default
-	Bare    bool   // it is no peer: it is the store without any promise
-	AtLeast float64
+	Bare    bool   // it is no peer, but what nobody can be much better than: it is not won or lost against
+
+	Workers  int     // how many processes, where several run
+	Finished int     // how many tasks have ended in the store before it begins
+	AtLeast  float64 // it is waited for no longer than this
 }
 
 // Value is one figure of a bench.

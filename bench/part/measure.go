@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,21 +29,7 @@ func submit(ctx context.Context, q Queue, o Order, _ *Wire) (Report, error) {
 	if err := q.Submit(ctx, 0); err != nil { // connections and statements are made
 		return Report{}, err
 	}
-	took := make([][]time.Duration, o.Goroutines)
-	c := start(o.Server)
-	err := parallel(o.Goroutines, func(g int) error {
-		for time.Since(c.at) < o.For {
-			begin := time.Now()
-			if err := q.Submit(ctx, begin.UnixNano()); err != nil {
-				return fmt.Errorf("submit: %w", err)
-			}
-			took[g] = append(took[g], time.Since(begin))
-		}
-		return nil
-	})
-	all := slices.Concat(took...)
-	n := len(all)
-	return c.report(n, with(quantiles(all), "rate", float64(n)/time.Since(c.at).Seconds())), err
+	return Loop(o, func(int) error { return q.Submit(ctx, time.Now().UnixNano()) })
 }
 
 // bulk stores tasks by the call for many, from one goroutine.

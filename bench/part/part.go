@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime/pprof"
 	"time"
 )
 
@@ -91,7 +93,13 @@ func Main(measure Measure) int {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
+	stop, err := profile()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "profile:", err)
+		return 2
+	}
 	r, err := measure(ctx, o, w)
+	stop()
 	if err != nil {
 		r.Error = err.Error()
 	}
@@ -125,4 +133,26 @@ func Queues(sides map[string]Open) Measure {
 		defer func() { err = errors.Join(err, q.Close()) }()
 		return measure(ctx, q, o, w)
 	}
+}
+
+// ProfileTo names a folder for CPU profiles in the environment of a contestant's process.
+const ProfileTo = "OUTLAST_BENCH_PROFILE"
+
+// profile begins a CPU profile if one is asked for.
+func profile() (stop func(), err error) {
+	dir := os.Getenv(ProfileTo)
+	if dir == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("cpu-%d.prof", os.Getpid())))
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close() // a profile that is cut short says so when it is read
+	}, nil
 }

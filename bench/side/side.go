@@ -21,6 +21,7 @@ const (
 // Queues are the contestants by name.
 var Queues = map[string]part.Open{
 	Ours:              openOurs,
+	OursCall:          openCallQueue,
 	Asynq:             openAsynq,
 	River:             openRiver,
 	Backlite:          openBacklite,
@@ -49,4 +50,9 @@ func Measure(ctx context.Context, o part.Order, w *part.Wire) (part.Report, erro
 }
 
 // others are measured by code of their own: they are no queues of tasks that do nothing.
-var others = map[string]part.Measure{}
+var others = map[string]part.Measure{
+	"sagas":    measureSagas,
+	"hand-off": measureHandOff,
+	"serve":    serve,
+	"calls":    measureCalls,
+}
