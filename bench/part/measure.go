@@ -26,8 +26,10 @@ var measures = map[string]func(context.Context, Queue, Order, *Wire) (Report, er
 
 // submit lets goroutines store one task after the other.
 func submit(ctx context.Context, q Queue, o Order, _ *Wire) (Report, error) {
-	if err := q.Submit(ctx, 0); err != nil { // connections and statements are made
-		return Report{}, err
+	for range 50 { // connections are made, statements and functions planned
+		if err := q.Submit(ctx, 0); err != nil {
+			return Report{}, fmt.Errorf("submit: %w", err)
+		}
 	}
 	return Loop(o, func(int) error { return q.Submit(ctx, time.Now().UnixNano()) })
 }

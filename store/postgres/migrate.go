@@ -22,7 +22,7 @@ var (
 
 // schemaVersion is the number of the last migration. The functions belong to it: one that changes needs a new number, as programs of
 // the old one call it, too.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // migrationLock is the key of the lock under which schemas are made; one for all namespaces, as extensions of the server's catalogue
 // do not always bear being made side by side.
@@ -32,6 +32,7 @@ const migrationLock = 0x6f75746c617374 // "outlast"
 // done nothing.
 func migrate(ctx context.Context, conn *pgx.Conn, q *queries) (err error) {
 	version, err := schemaAt(ctx, conn, q)
+	q.found = version
 	if err != nil || version == schemaVersion {
 		return err
 	}
@@ -114,6 +115,7 @@ func schemaAt(ctx context.Context, conn *pgx.Conn, q *queries) (version int, err
 type queries struct {
 	schema string
 	texts  map[string]string
+	found  int // the schema before it was migrated
 }
 
 // readQueries reads the statements. In them ns and :schema stand for the schema, :name for its name as a text, :task for the columns of
