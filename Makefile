@@ -23,6 +23,7 @@ demo: ## kill workers under load and watch nothing get lost
 test: setup ## vet and all tests on real servers; what a change must pass
 	$(GO) vet ./...
 	$(GO) test -timeout 15m ./...
+	cd bench && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test -timeout 10m .
 
 race: setup ## all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
@@ -54,8 +55,8 @@ sagas: setup ## kill -9 processes at every commit of a saga, on each engine, and
 prove: ## plant one bug at a time and show that the suites find each
 	$(GO) run ./test/mutant/cmd
 
-bench: ## (not there yet) measurements side by side with other libraries
-	@echo "make bench: not there yet: it comes once there are stores to compare with those of others" >&2; exit 1
+bench: setup ## measure side by side with other libraries and the bare stores: BENCH=quick (5 minutes), ONLY=regexp, WRITE=1 (a full run into BENCHMARKS.md)
+	cd bench && $(GO) run . $(if $(filter quick,$(BENCH)),-quick) $(if $(ONLY),-only '$(ONLY)') $(if $(WRITE),-write)
 
 setup: ## fetch what the tests need: modules, and PostgreSQL, pgbouncer, Redis and an S3 server to start private ones from
 	@$(GO) mod download

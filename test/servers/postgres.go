@@ -136,6 +136,9 @@ func (s *Postgres) Restart(t T) {
 	s.Start(t)
 }
 
+// Pid is the id of its first process, while it runs: for those who measure it.
+func (s *Postgres) Pid() int { return s.p.cmd.Process.Pid }
+
 // Address is where it listens.
 func (s *Postgres) Address() string { return net.JoinHostPort("127.0.0.1", fmt.Sprint(s.port)) }
 

@@ -109,6 +109,9 @@ func (s *Redis) Kill() { s.process.signal(os.Kill) }
 // Stop ends the server in order.
 func (s *Redis) Stop() { s.process.signal(os.Interrupt) }
 
+// Pid is the id of its process, while it runs: for those who measure it.
+func (s *Redis) Pid() int { return s.process.cmd.Process.Pid }
+
 // Mark is how much of the append-only file there is now.
 func (s *Redis) Mark() int64 {
 	s.t.Helper()
