@@ -24,7 +24,6 @@ func op(row func(ctx context.Context, line int64, in int) (batch.Result[int], er
 	}}
 }
 
-
 type served interface{ Serve(k *kernel.Kernel) }
 
 // start runs a kernel on an empty store that serves operations.

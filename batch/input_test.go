@@ -26,7 +26,9 @@ type line struct {
 
 // reading is an operation on such rows; nobody serves it.
 var reading = batch.Define("reading", batch.Processor[none, line, int]{
-	Row: func(context.Context, none, batch.Row[line]) (batch.Result[int], error) { return batch.Result[int]{}, nil },
+	Row: func(context.Context, none, batch.Row[line]) (batch.Result[int], error) {
+		return batch.Result[int]{}, nil
+	},
 }, batch.Config{})
 
 // once hides that a reader can be rewound.

@@ -225,11 +225,13 @@ func (i *Intake) take(ctx context.Context, k *kernel.Kernel, name string) Taken 
 		folder = failedFolder
 	}
 	to := filepath.Join(i.Dir, folder, filepath.FromSlash(name))
-	if err := moveFile(path, to, sum, report(t)); err != nil {
+	to, err = moveFile(path, to, sum, report(t))
+	if err != nil {
 		t.Err = errors.Join(t.Err, err)
 		return t
 	}
 	t.MovedTo = to
+	delete(i.seen, name)
 	return t
 }
 
@@ -283,9 +285,9 @@ func report(t Taken) []byte {
 }
 
 // moveFile moves a file and writes its report first. A name that is taken gets a part of the digest before its ending.
-func moveFile(from, to, sum string, report []byte) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
+func moveFile(from, to, sum string, report []byte) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // for whoever may read the folder
+		return to, err
 	}
 	if _, err := os.Lstat(to); err == nil {
 		ext := filepath.Ext(to)
@@ -293,8 +295,8 @@ func moveFile(from, to, sum string, report []byte) error {
 	}
 	if report != nil {
 		if err := os.WriteFile(to+".report", report, 0o644); err != nil { //nolint:gosec // for whoever may read the file
-			return err
+			return to, err
 		}
 	}
-	return os.Rename(from, to)
+	return to, os.Rename(from, to)
 }

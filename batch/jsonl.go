@@ -43,8 +43,8 @@ func jsonLines[In any](r io.Reader) iter.Seq2[Row[In], error] {
 		}
 		if err := lines.Err(); err != nil {
 			if errors.Is(err, bufio.ErrTooLong) {
-				err = lineError(line+1, "%w: it is longer than %d bytes", kernel.ErrInvalid, lineLimit)
-				err = fmt.Errorf("read JSON lines: %s", err) // nothing after it can be read: it is the end
+				// No LineError: nothing after it can be read.
+				err = fmt.Errorf("%w: line %d is longer than %d bytes", kernel.ErrInvalid, line+1, lineLimit)
 			}
 			yield(Row[In]{Line: line + 1}, err)
 		}

@@ -33,7 +33,9 @@ func (q *Query[R, In, Out]) Submit(ctx context.Context, k *kernel.Kernel, in In,
 }
 
 // Handle returns the query as a batch.
-func (q *Query[R, In, Out]) Handle(k *kernel.Kernel, id kernel.ID) *Handle[In, Out] { return q.b.Handle(k, id) }
+func (q *Query[R, In, Out]) Handle(k *kernel.Kernel, id kernel.ID) *Handle[In, Out] {
+	return q.b.Handle(k, id)
+}
 
 // TryLater is the state of an answer that is not there yet.
 const TryLater State = "try later"

@@ -126,6 +126,7 @@ type writer[R, In, Out any] struct {
 	before  lineSet // lines that were there before an Append
 	trial   bool    // store nothing
 	append  bool    // the group is there
+	keyed   bool    // others may submit the same batch: it is sealed only once it is seen to be this one
 	begun   bool    // something is stored
 	specs   []kernel.Spec
 	bytes   int
@@ -133,7 +134,7 @@ type writer[R, In, Out any] struct {
 }
 
 func (b *Batch[R, In, Out]) writer(k *kernel.Kernel, opts Options) (*writer[R, In, Out], error) {
-	w := &writer[R, In, Out]{b: b, k: k, bad: opts.Bad, seen: lineSet{}}
+	w := &writer[R, In, Out]{b: b, k: k, bad: opts.Bad, seen: lineSet{}, keyed: opts.Key != ""}
 	if opts.Context != nil {
 		data, err := encode.JSON(opts.Context)
 		if err != nil {
@@ -243,7 +244,7 @@ func (w *writer[R, In, Out]) known(ctx context.Context, line int64, args []byte)
 	if err != nil {
 		return err
 	}
-	if print := w.print(args); print == "" || print != t.Fingerprint {
+	if mark := w.print(args); mark == "" || mark != t.Fingerprint {
 		return lineError(line, "%w: the batch has a row of this line", ErrDuplicate)
 	}
 	return nil
@@ -251,20 +252,26 @@ func (w *writer[R, In, Out]) known(ctx context.Context, line int64, args []byte)
 
 // end stores what is left and lets the batch go.
 func (w *writer[R, In, Out]) end(ctx context.Context) error {
+	whole := !w.begun && !w.append && !w.keyed // all of it in one call
 	switch {
 	case w.trial:
 		return nil
-	case !w.begun && !w.append:
-		return w.flush(ctx, true) // all of it in one call
-	case len(w.specs) > 0:
-		if err := w.flush(ctx, false); err != nil {
+	case len(w.specs) > 0 || !w.begun && !w.append:
+		if err := w.flush(ctx, whole); err != nil {
 			return err
 		}
 	}
-	if w.append {
+	if whole || w.append {
 		return nil
 	}
-	_, err := w.k.Seal(ctx, w.group.ID)
+	g, err := w.k.Group(ctx, w.group.ID)
+	if err != nil {
+		return err
+	}
+	if g.Total != w.rows {
+		return fmt.Errorf("%w: %d rows are stored of this batch, and it has %d: others were submitted under the key", ErrDuplicate, g.Total, w.rows)
+	}
+	_, err = w.k.Seal(ctx, w.group.ID)
 	return err
 }
 

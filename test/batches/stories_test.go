@@ -96,7 +96,9 @@ func TestRowsAreAddedWhileTheBatchWaits(t *testing.T) {
 		p.worker(t, kernel.Config{}, b)
 		k := p.client(t)
 		h := submitted(t, k, b, upTo(3), batch.Options{Hold: true})
-		add := func(rows ...batch.Row[int]) (int64, error) { return b.Append(t.Context(), k, h.ID(), batch.Slice(rows)) }
+		add := func(rows ...batch.Row[int]) (int64, error) {
+			return b.Append(t.Context(), k, h.ID(), batch.Slice(rows))
+		}
 		if n, err := add(batch.Row[int]{Line: 9, Input: 9}); err != nil || n != 4 {
 			t.Errorf("Append = %d, %v; want 4 rows", n, err)
 		}
@@ -184,7 +186,9 @@ func TestABatchOfNoRowsEndsAtOnce(t *testing.T) {
 	on(t, func(t *testing.T, p place) {
 		var done atomic.Int32
 		b := batch.Define("empty", batch.Processor[none, int, int]{
-			Row: func(context.Context, none, batch.Row[int]) (batch.Result[int], error) { return batch.Result[int]{}, nil },
+			Row: func(context.Context, none, batch.Row[int]) (batch.Result[int], error) {
+				return batch.Result[int]{}, nil
+			},
 			Done: func(_ context.Context, _ none, sum batch.Summary) error {
 				if sum.Rows == 0 && sum.State == batch.Success {
 					done.Add(1)
