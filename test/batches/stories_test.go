@@ -328,3 +328,74 @@ func content(t *testing.T, h handle, name string) string {
 	}
 	return string(data)
 }
+
+// Three processes, three batches of a hundred rows: all end well, side by side. AL-011
+func TestThreeProcessesThreeBatches(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, p place) {
+		var running, peak atomic.Int32
+		b := rowOp("crowd", batch.Config{}, func(ctx context.Context, r batch.Row[int]) (batch.Result[int], error) {
+			for n := running.Add(1); ; {
+				before := peak.Load()
+				if n <= before || peak.CompareAndSwap(before, n) {
+					break
+				}
+			}
+			wait(ctx, time.Millisecond)
+			running.Add(-1)
+			return twice(ctx, r)
+		})
+		for range 3 {
+			p.worker(t, kernel.Config{Slots: map[string]int{"default": 10}}, b)
+		}
+		k := p.client(t)
+		var all []handle
+		for range 3 {
+			all = append(all, submitted(t, k, b, upTo(100), batch.Options{}))
+		}
+		for _, h := range all {
+			ends(t, h, batch.Success, 100, 0, 0)
+		}
+		if peak.Load() < 2 {
+			t.Errorf("%d rows ran at once at most", peak.Load())
+		}
+	})
+}
+
+// A finished batch reads the same from another process, with nothing kept aside: status, rows, files and summary are of one record. AL-004, AL-018, AL-019, AL-020, AL-109
+func TestAFinishedBatchReadsTheSameEverywhere(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, p place) {
+		var told atomic.Value
+		b := batch.Define("same", batch.Processor[none, int, int]{
+			Row: func(_ context.Context, _ none, r batch.Row[int]) (batch.Result[int], error) {
+				return batch.Result[int]{Out: r.Input, Files: map[string]string{"f": "x"}}, nil
+			},
+			Done: func(ctx context.Context, _ none, sum batch.Summary) error {
+				var year int
+				err := batch.From(ctx).Context(&year)
+				told.Store(fmt.Sprint(sum.State, sum.Rows, sum.Success, sum.Files, year))
+				return err
+			},
+		}, batch.Config{Files: true})
+		k, _ := p.worker(t, kernel.Config{}, b)
+		h := submitted(t, k, b, upTo(20), batch.Options{Context: 2026, Key: "k", Labels: map[string]string{"of": "test"}})
+		want := ends(t, h, batch.Success, 20, 0, 0)
+		other := batch.Open(p.client(t), h.ID())
+		got, err := other.Status(t.Context())
+		if err != nil || got.State != want.State || got.Rows != want.Rows || got.Success != want.Success || got.Labels["of"] != "test" {
+			t.Errorf("Status elsewhere = %+v, %v; want %+v", got, err, want)
+		}
+		files, err := other.Files(t.Context())
+		if err != nil || told.Load() != fmt.Sprint(batch.Success, 20, 20, files, 2026) {
+			t.Errorf("Files = %v, %v; Done was told %v", files, err, told.Load())
+		}
+		if _, err := batch.Open(k, k.NewID()).Status(t.Context()); !errors.Is(err, kernel.ErrNotFound) {
+			t.Errorf("Status of an unknown batch = %v, want ErrNotFound", err)
+		}
+		page, err := other.Rows(t.Context(), batch.RowsOptions{Limit: 7})
+		if err != nil || len(page.Rows) != 7 || page.Cursor == "" {
+			t.Errorf("Rows = %+v, %v; want a page of seven", page, err)
+		}
+	})
+}
