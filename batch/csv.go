@@ -24,8 +24,8 @@ type CSVConfig struct {
 
 // CSV reads rows from a CSV text. Columns go by their names: into the fields of a struct by their JSON names, whatever the case, or
 // into a map[string]string. The line of a row is the line of the text on which it begins. A record with other than as many fields as
-// the header, and a value that does not convert, come as a *LineError; so does a missing column, once, with the line of the header.
-// Columns that a struct has no field for are an error as well.
+// the header, and a value that does not convert, come as a *LineError. A header that cannot be meant, or that names a column which the
+// struct has no field for, is an error that ends the rows.
 func CSV[In any](r io.Reader, cfg CSVConfig) Source[In] {
 	return fromReader(r, func(r io.Reader) iter.Seq2[Row[In], error] { return csvRows[In](r, cfg) })
 }

@@ -3,6 +3,7 @@ package batch
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/outlast-go/outlast/kernel"
 )
@@ -30,6 +31,12 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 // Unwrap returns what is wrong.
 func (e *LineError) Unwrap() error { return e.Err }
+
+// Permanent marks an error of Row, or of Done, that no further attempt can mend. Permanent(nil) is nil.
+func Permanent(err error) error { return kernel.Permanent(err) }
+
+// RetryAfter marks an error that knows when to try again. It is a failed attempt, as any error. RetryAfter(d, nil) is nil.
+func RetryAfter(d time.Duration, err error) error { return kernel.RetryAfter(d, err) }
 
 func lineError(line int64, format string, args ...any) *LineError {
 	return &LineError{Line: line, Err: fmt.Errorf(format, args...)}

@@ -132,6 +132,12 @@ func TestASubmitThatWasCutOffIsGoneOnWithOrAborted(t *testing.T) {
 		if s := ended(t, h); s.Success != 3000 || runs.Load() != 3000 {
 			t.Errorf("Status = %+v after %d runs, want 3,000", s, runs.Load())
 		}
+		if found, err := b.Find(t.Context(), k, "resumed"); err != nil || found.ID() != h.ID() {
+			t.Errorf("Find = %v, want the batch", err)
+		}
+		if _, err := b.Find(t.Context(), k, "none"); !errors.Is(err, kernel.ErrNotFound) {
+			t.Errorf("Find of none = %v, want ErrNotFound", err)
+		}
 		if again, err := b.Submit(t.Context(), k, cut(3000, func() {}), batch.Options{Key: "resumed"}); err != nil || !again.Existed() || again.ID() != h.ID() {
 			t.Errorf("Submit of what has ended = %v; want the same batch", err)
 		}
@@ -197,6 +203,56 @@ func TestAStopGivesRowsBack(t *testing.T) {
 		kerneltest.Run(t, second)
 		if s := ended(t, b.Handle(second, h.ID())); s.State != batch.Success || s.Success != 50 || runs.Load() != 50 {
 			t.Errorf("Status = %+v after %d runs; want that each row ran once", s, runs.Load())
+		}
+	})
+}
+
+// plainSealer seals by a mark alone: the test looks whether what is sealed is opened where it must be.
+type plainSealer struct{}
+
+func (plainSealer) Seal(_ string, plain []byte) ([]byte, error) {
+	return append([]byte("sealed"), plain...), nil
+}
+func (plainSealer) Open(_ string, text []byte) ([]byte, error) { return text[len("sealed"):], nil }
+
+func TestASealedBatchIsReadAndAddedTo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := op(func(ctx context.Context, line int64, in int) (batch.Result[int], error) {
+			var add int
+			if err := batch.From(ctx).Context(&add); err != nil {
+				return batch.Result[int]{}, batch.Permanent(err)
+			}
+			if batch.From(ctx).Attempt() == 1 && line == 2 {
+				return batch.Result[int]{}, batch.RetryAfter(time.Hour, errors.New("later"))
+			}
+			return batch.Result[int]{Out: in + add, Files: map[string]string{"f": "secret"}}, nil
+		})
+		b := batch.Define("sealed", p, batch.Config{Files: true})
+		k := start(t, kernel.Config{Sealer: plainSealer{}}, b)
+		h, err := b.Submit(t.Context(), k, batch.Inputs(1, 2), batch.Options{Hold: true, Context: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := b.Append(t.Context(), k, h.ID(), batch.Slice([]batch.Row[int]{{Line: 3, Input: 3}})); err != nil || n != 3 {
+			t.Fatalf("Append = %d, %v", n, err)
+		}
+		if _, err := b.Append(t.Context(), k, h.ID(), batch.Slice([]batch.Row[int]{{Line: 3, Input: 3}})); !errors.Is(err, batch.ErrDuplicate) {
+			t.Errorf("Append of a line that is there = %v, want ErrDuplicate: nobody can tell whether it is the same", err)
+		}
+		if _, err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s := ended(t, h); s.State != batch.Success {
+			t.Errorf("Status = %+v", s)
+		}
+		for r, err := range h.All(t.Context()) {
+			if err != nil || r.Out != int(r.Line)+100 {
+				t.Errorf("row = %+v, %v; want its input and the context together", r, err)
+			}
+		}
+		if got := read(t, h, "f"); got != "secret\nsecret\nsecret\n" {
+			t.Errorf("file = %q", got)
 		}
 	})
 }

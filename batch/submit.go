@@ -92,27 +92,41 @@ func (b *Batch[R, In, Out]) Check(ctx context.Context, k *kernel.Kernel, rows So
 	return w.rows, nil
 }
 
-// find gives the batch its id, and reports whether it is submitted already. One whose submit had failed does not keep the key.
+// find gives the batch its id, and reports whether it is submitted already.
 func (b *Batch[R, In, Out]) find(ctx context.Context, k *kernel.Kernel, w *writer[R, In, Out], key string) (standing bool, err error) {
-	w.group.ID = k.NewID()
+	if key == "" {
+		w.group.ID = k.NewID()
+		return false, nil
+	}
+	g, err := b.keyed(ctx, k, key)
+	w.group.ID = g.ID
+	if errors.Is(err, kernel.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && g.State != kernel.GroupFilling, err
+}
+
+// keyed reads the group that stands under a key; with kernel.ErrNotFound it has the id of the one to come. One whose submit had failed does
+// not keep the key.
+func (b *Batch[R, In, Out]) keyed(ctx context.Context, k *kernel.Kernel, key string) (g kernel.Group, err error) {
 	const tries = 1000
-	for n := 0; key != "" && n < tries; n++ {
-		w.group.ID = kernel.DeriveID(b.face, b.name, key, fmt.Sprint(n))
-		g, err := k.Group(ctx, w.group.ID)
-		switch {
-		case errors.Is(err, kernel.ErrNotFound):
-			return false, nil
-		case err != nil:
-			return false, err
-		case g.Aborting == reasonSubmit || g.Aborting == reasonAbandoned:
-			continue
+	for n := range tries {
+		id := kernel.DeriveID(b.face, b.name, key, fmt.Sprint(n))
+		g, err = k.Group(ctx, id)
+		if g.ID = id; err != nil || g.Aborting != reasonSubmit && g.Aborting != reasonAbandoned {
+			return g, err
 		}
-		return g.State != kernel.GroupFilling, nil
 	}
-	if key != "" {
-		return false, fmt.Errorf("%w: key %q was submitted %d times without success; use another one", kernel.ErrInvalid, key, tries)
+	return g, fmt.Errorf("%w: key %q was submitted %d times without success; use another one", kernel.ErrInvalid, key, tries)
+}
+
+// Find returns a handle of the batch that stands under a key, submitted as a whole or not yet. kernel.ErrNotFound says that there is none.
+func (b *Batch[R, In, Out]) Find(ctx context.Context, k *kernel.Kernel, key string) (*Handle[In, Out], error) {
+	g, err := b.keyed(ctx, k, key)
+	if err != nil {
+		return nil, fmt.Errorf("find %s %s under key %q: %w", b.face, b.name, key, err)
 	}
-	return false, nil
+	return b.Handle(k, g.ID), nil
 }
 
 // writer stores the rows of one Submit or Append, chunk by chunk.

@@ -199,8 +199,12 @@ func (tr *trial) run(kills int) {
 	tr.end()
 	took := time.Since(begin) - submitted
 	t.Logf("%s: %d rows submitted in %v (%d MiB at most), processed in %v, %d kills", tr.p.engine, s.Rows, submitted.Round(time.Millisecond), tr.rss>>10, took.Round(time.Millisecond), tr.kills)
-	if tr.rss > 100<<10 {
-		t.Errorf("the process that submits took %d MiB, want 100 at most", tr.rss>>10)
+	most := int64(100)
+	if tr.p.engine == "sqlite" {
+		most += 64 // the store is in the process, and this is its page cache
+	}
+	if tr.rss>>10 > most {
+		t.Errorf("the process that submits took %d MiB, want %d at most", tr.rss>>10, most)
 	}
 	if s.State != batch.Success || s.Success != tr.rows || s.Failed != 0 || s.Aborted != 0 || s.DoneError != "" {
 		t.Errorf("Status = %+v; want %d rows that ended well", s, tr.rows)
