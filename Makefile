@@ -8,10 +8,10 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim crash calls batches prove bench setup
+.PHONY: help build demo test race lint fmt sim exhaust crash calls endpoints batches prove bench setup
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## compile everything; the command goes to bin/outlast
 	$(GO) build ./...
@@ -36,11 +36,17 @@ fmt: ## format with gofumpt
 sim: ## simulate the kernel over memory: SEEDS=2000 runs, or SEED=n for that one
 	$(GO) run ./test/sim/cmd $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 
+exhaust: ## simulate each scenario under every fault and every pair of faults at every store call: FAULTS=2 (1: singles alone)
+	$(GO) run ./test/sim/cmd -exhaust $(or $(FAULTS),2)
+
 crash: setup ## real processes, kill -9, SIGSTOP, the server killed, sessions cut: ENGINE=sqlite|postgres|pgbouncer|redis SECONDS=60 SEED=1
 	$(GO) run ./test/crash/cmd -engine $(ENGINE) -seconds $(SECONDS) -seed $(or $(SEED),1)
 
 calls: ## kill -9 processes that send requests, at every place: CALLS=10000
 	CALLS=$(or $(CALLS),10000) $(GO) test -count=1 -v -timeout 30m ./test/calls
+
+endpoints: setup ## 200 clients, 20,000 requests, kill -9 every 2 s, on every engine or ENGINES='postgres|redis'
+	OUTLAST_ENDPOINTS_LONG=1 $(GO) test -count=1 -v -timeout 30m ./test/endpoints -run 'TestEveryAccepted$(if $(ENGINES),/$(ENGINES))'
 
 batches: setup ## three processes work on a batch and are killed: ENGINE=sqlite|postgres|redis ROWS=100000 KILLS=10
 	BATCH_ENGINE=$(ENGINE) BATCH_ROWS=$(or $(ROWS),100000) BATCH_KILLS=$(or $(KILLS),10) $(GO) test -count=1 -v -timeout 3h -run TestKilledProcesses ./test/batches

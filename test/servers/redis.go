@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -227,36 +226,4 @@ func (s *Sentinels) URL(password string, options ...string) string {
 		user = ":" + password + "@"
 	}
 	return "redis+sentinel://" + user + strings.Join(s.Addrs, ",") + "/" + s.Master + "?" + strings.Join(options, "&")
-}
-
-// shared is the server that all tests of one program use that need no restart.
-var shared struct {
-	once sync.Once
-	url  string
-	end  []func()
-}
-
-// sharedT starts the shared server; what it cleans up is done by EndShared.
-type sharedT struct{ T }
-
-func (sharedT) Cleanup(end func()) { shared.end = append(shared.end, end) }
-
-// SharedRedis returns the address of one server for all tests of the program: OUTLAST_TEST_REDIS where that is set, otherwise a
-// private one, which TestMain must end with EndShared. Tests keep apart by their namespaces.
-func SharedRedis(t T) string {
-	t.Helper()
-	shared.once.Do(func() {
-		if shared.url = os.Getenv("OUTLAST_TEST_REDIS"); shared.url == "" {
-			shared.url = NewRedis(sharedT{t}, RedisConfig{Args: []string{"--databases", "1"}}).URL()
-		}
-	})
-	return shared.url
-}
-
-// EndShared ends the shared server, if one was started.
-func EndShared() {
-	for _, end := range shared.end {
-		end()
-	}
-	shared.end = nil
 }
