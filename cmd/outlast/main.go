@@ -25,6 +25,7 @@ func tree() *cli.Command {
 	}
 	root.Sub = slices.Concat(
 		[]*cli.Command{demoCommand()},
+		[]*cli.Command{batchCommand()},
 		[]*cli.Command{keysCommand()},
 		cli.Completion(),
 		[]*cli.Command{
