@@ -18,14 +18,12 @@ import (
 type none = struct{}
 
 // op makes an operation of a function.
-func op(name string, cfg batch.Config, row func(ctx context.Context, line int64, in int) (batch.Result[int], error)) batch.Processor[none, int, int] {
+func op(row func(ctx context.Context, line int64, in int) (batch.Result[int], error)) batch.Processor[none, int, int] {
 	return batch.Processor[none, int, int]{Row: func(ctx context.Context, _ none, r batch.Row[int]) (batch.Result[int], error) {
 		return row(ctx, r.Line, r.Input)
 	}}
 }
 
-// double is an operation that cannot fail.
-func double(context.Context, int64, int) (batch.Result[int], error) { return batch.Result[int]{}, nil }
 
 type served interface{ Serve(k *kernel.Kernel) }
 

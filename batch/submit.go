@@ -78,6 +78,20 @@ func (b *Batch[R, In, Out]) submit(ctx context.Context, k *kernel.Kernel, rows S
 	return h, nil
 }
 
+// Check goes through the rows as Submit does, and stores nothing. bad is told of each row that is not good; good is how many the others are. The
+// error is one that ends the rows before their time. A source of Seq is used up by it.
+func (b *Batch[R, In, Out]) Check(ctx context.Context, k *kernel.Kernel, rows Source[In], bad func(*LineError)) (good int64, err error) {
+	w, err := b.writer(k, Options{Bad: bad})
+	if err == nil {
+		w.trial = true
+		err = w.all(ctx, rows)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("check rows of %s %s: %w", b.face, b.name, err)
+	}
+	return w.rows, nil
+}
+
 // find gives the batch its id, and reports whether it is submitted already. One whose submit had failed does not keep the key.
 func (b *Batch[R, In, Out]) find(ctx context.Context, k *kernel.Kernel, w *writer[R, In, Out], key string) (standing bool, err error) {
 	w.group.ID = k.NewID()
