@@ -21,6 +21,7 @@ func batchCommand() *cli.Command {
 		Name: "batch", Short: "run a request for every row of a file; look at batches, abort and retry them",
 		Sub: []*cli.Command{
 			batchRunCommand(),
+			batchWatchCommand(),
 			{
 				Name: "list", Short: "list batches, the newest first",
 				Flags: storeFlags(
@@ -58,12 +59,17 @@ func batchCommand() *cli.Command {
 
 // onBatch lets fn work on the batch that the command line names.
 func onBatch(ctx context.Context, l *cli.Line, fn func(h *batch.Handle[json.RawMessage, json.RawMessage]) error) error {
+	return onStoredBatch(ctx, l, func(_ *ops.Direct, h *batch.Handle[json.RawMessage, json.RawMessage]) error { return fn(h) })
+}
+
+// onStoredBatch is onBatch for who needs the store as well.
+func onStoredBatch(ctx context.Context, l *cli.Line, fn func(d *ops.Direct, h *batch.Handle[json.RawMessage, json.RawMessage]) error) error {
 	id, err := kernel.ParseID(l.Args[0])
 	if err != nil || id.IsZero() {
 		return cli.Misused("%q is no id of a batch; \"outlast batch list\" lists them", l.Args[0])
 	}
 	return with(ctx, l, want{}, func(d *ops.Direct) error {
-		err := fn(batch.Open(d.Kernel(), id))
+		err := fn(d, batch.Open(d.Kernel(), id))
 		if errors.Is(err, kernel.ErrNotFound) {
 			return fmt.Errorf("there is no batch %s in this store; \"outlast batch list\" lists them", id)
 		}
@@ -281,8 +287,15 @@ func batchRelease(ctx context.Context, l *cli.Line) error {
 }
 
 func batchAbort(ctx context.Context, l *cli.Line) error {
-	return onBatch(ctx, l, func(h *batch.Handle[json.RawMessage, json.RawMessage]) error {
-		s, err := h.Abort(ctx, l.Text("reason"))
+	return onStoredBatch(ctx, l, func(d *ops.Direct, h *batch.Handle[json.RawMessage, json.RawMessage]) error {
+		_, err := h.Abort(ctx, l.Text("reason"))
+		if err == nil {
+			err = d.Settle(ctx) // there may be no process that does
+		}
+		if err != nil {
+			return err
+		}
+		s, err := h.Status(ctx)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,8 +20,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlast-go/outlast/batch"
 	"github.com/outlast-go/outlast/cmd/outlast/cli"
 	"github.com/outlast-go/outlast/cmd/outlast/rowcall"
+	"github.com/outlast-go/outlast/kernel"
 )
 
 // listener is a server that notes what was asked of it, and what it answered.
@@ -286,5 +289,73 @@ func TestARunWithBadInput(t *testing.T) {
 	skip := []string{"batch", "run", "--json", "--store", fresh(t), "--rows", filepath.Join(dir, "bad.csv"), "--url", s.URL + "/{{.id}}", "--skip-bad", "--out", filepath.Join(dir, "r")}
 	if code := run(t.Context(), skip, &out, &errs); code != cli.OK || s.total() != 1 || !strings.Contains(errs.String(), "left out: line 3") {
 		t.Errorf("with --skip-bad: exit code %d, %d requests: %s%s", code, s.total(), &out, &errs)
+	}
+}
+
+// A folder is watched: good files become batches, bad ones are reported, the same content is one batch, and other files stay.
+func TestAFolderIsWatched(t *testing.T) {
+	t.Parallel()
+	dir, url := t.TempDir(), fresh(t)
+	for name, text := range map[string]string{
+		"a.csv": "id,q\n1,x\n2,y\n", "b.csv": "id,q\n1,x\n2,y\n", "bad.csv": "id,q\n1,x\n2\n", "n.jsonl": "{\"id\":1}\n", "other.txt": "?",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"batch", "watch", dir, "--json", "--store", url, "--once", "--rest", "1ms", "--type", "*.csv=app/rows", "--type", "*.jsonl=app/notes"}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, &out, &errs); code != cli.Failed {
+		t.Errorf("exit code %d: %s%s", code, &out, &errs)
+	}
+	if !strings.Contains(out.String(), `"bad_lines":["line 3`) {
+		t.Errorf("the bad line is not told: %s", &out)
+	}
+	for _, path := range []string{"done/a.csv", "done/b.csv", "done/n.jsonl", "failed/bad.csv", "other.txt"} {
+		if _, err := os.Stat(filepath.Join(dir, path)); err != nil {
+			t.Error(err)
+		}
+	}
+	list := ask(t, "batch", "list", "--store", url, "--json")
+	if strings.Count(list, `"name":"app/rows"`) != 1 || strings.Count(list, `"name":"app/notes"`) != 1 {
+		t.Errorf("batches: %s", list)
+	}
+	for _, bad := range []string{"*.csv", "=x", "[=x", "*.csv=b ad"} {
+		refused(t, cli.Misuse, "batch", "watch", dir, "--store", url, "--type", bad)
+	}
+	refused(t, cli.Misuse, "batch", "watch", filepath.Join(dir, "nowhere"), "--store", url, "--type", "*=x")
+}
+
+// Batches are told, aborted, released and tried again from the command line.
+func TestBatchesFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	url := fresh(t)
+	k, _ := planted(t, url, kernel.Config{})
+	op := batch.Define("app/op", batch.Processor[struct{}, int, int]{
+		Row: func(context.Context, struct{}, batch.Row[int]) (batch.Result[int], error) {
+			return batch.Result[int]{}, nil
+		},
+	}, batch.Config{})
+	h, err := op.Submit(t.Context(), k, batch.Inputs(1, 2, 3), batch.Options{Hold: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := h.ID().String()
+	for _, step := range []struct{ verb, want string }{
+		{"status", `"state":"wait","rows":3`},
+		{"release", `"rows":3`},
+		{"status", `"unserved":true`},
+		{"rows", `"line":2`},
+		{"abort", `"aborted":3`},
+		{"files", ""},
+	} {
+		if got := ask(t, "batch", step.verb, id, "--store", url, "--json"); !strings.Contains(got, step.want) {
+			t.Errorf("batch %s = %s, want %s in it", step.verb, got, step.want)
+		}
+	}
+	refused(t, cli.Failed, "batch", "retry", id, "--store", url)
+	refused(t, cli.Misuse, "batch", "status", "nonsense", "--store", url)
+	if got := refused(t, cli.Failed, "batch", "status", k.NewID().String(), "--store", url); !strings.Contains(got, "there is no batch") {
+		t.Error(got)
 	}
 }
