@@ -25,7 +25,7 @@ func tree() *cli.Command {
 	}
 	root.Sub = slices.Concat(
 		[]*cli.Command{demoCommand()},
-		[]*cli.Command{callCommand()},
+		[]*cli.Command{callCommand(), batchCommand()},
 		[]*cli.Command{tasksCommand(), showCommand()},
 		bulkCommands(),
 		laneCommands(),

@@ -82,13 +82,7 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 			parts = append(parts, condition{text, arg})
 		}
 	}
-	states := make([]string, 0, len(f.States))
-	for _, st := range f.States {
-		if st == store.Ending {
-			st = store.Running
-		}
-		states = append(states, string(st))
-	}
+	states := storedStates(f.States)
 	labels, err := json.Marshal(f.Labels)
 	if err != nil {
 		return "", nil, err
@@ -135,6 +129,18 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 		return s.memberQuery(b.String()+tail, strconv.Itoa(len(args))), args, nil
 	}
 	return s.q.get("task_all") + b.String() + tail, args, nil
+}
+
+// storedStates are the states as they stand in the tables.
+func storedStates(list []store.State) []string {
+	states := make([]string, 0, len(list))
+	for _, st := range list {
+		if st == store.Ending {
+			st = store.Running
+		}
+		states = append(states, string(st))
+	}
+	return states
 }
 
 // memberQuery lists members of a group: it picks the page by the indexes of both tables first, and reads no more than that. Asked for all
