@@ -38,6 +38,7 @@ type Kernel struct {
 	crew        *crew
 	submits     *gather[submission, submitted]
 	completions *gather[*settlement, store.Completed]
+	endings     endings
 	heres       *gather[*here, struct{}]
 	visits      *gather[struct{}, error]
 	storeAway   atomic.Bool
@@ -73,6 +74,7 @@ type Kernel struct {
 	suspects suspects
 	watching bool
 	waiters  map[ID][]Signal
+	onStop   []func()
 	swept    time.Time // when the last recovery pass was answered
 }
 
@@ -164,6 +166,7 @@ func (k *Kernel) Close() {
 	if team != nil {
 		team.Wait(k.forever, returnGrace) // handlers that do not return were told of by Run
 	}
+	k.stopped()
 }
 
 func (k *Kernel) open() error {

@@ -16,15 +16,6 @@ func (k *Kernel) Now(ctx context.Context) (now time.Time, err error) {
 	return now, wrap("read the clock", err)
 }
 
-// Groups pages through groups, newest first.
-func (k *Kernel) Groups(ctx context.Context, page store.PageRequest) (p store.Page[Group], err error) {
-	err = k.ask(ctx, func(ctx context.Context) (err error) {
-		p, err = k.store.GroupList(ctx, page)
-		return err
-	})
-	return p, wrap("list groups", err)
-}
-
 // Limits lists limits and their use, by key.
 func (k *Kernel) Limits(ctx context.Context) (list []store.LimitStatus, err error) {
 	err = k.ask(ctx, func(ctx context.Context) (err error) {

@@ -225,3 +225,27 @@ func TestNobodyElsewhereSpeaksForAProcessHere(t *testing.T) {
 		}
 	})
 }
+
+// Who follows the ending of a run elsewhere sees what was reported, not what this process happens to know.
+func TestWhatFollowsARunElsewhereSeesItsResult(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		seen := make(chan kernel.Task, 1)
+		k, _ := kerneltest.StartOn(t, memory.New(memory.Config{}), kernel.Config{Sealer: newRing(t)}, handlers{"after": func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
+			ended, err := r.Ended(ctx)
+			if err == nil {
+				seen <- *ended
+			}
+			return kernel.Outcome{}, err
+		}})
+		r := elsewhere(t, k)
+		submit(t, k, kernel.Spec{Kind: "work", Queue: "away", Args: []byte("in"), OnEnd: &kernel.Spec{Kind: "after"}})
+		task := claimOne(t, r, 0)
+		if _, err := k.Report(t.Context(), task.Fence(), kernel.Report{Verdict: kernel.VerdictDone, Result: []byte("out")}); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-seen; string(got.Result) != "out" || string(got.Args) != "in" {
+			t.Errorf("Ended = args %q, result %q; want in, out", got.Args, got.Result)
+		}
+	})
+}

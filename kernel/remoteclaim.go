@@ -161,10 +161,12 @@ func (p *remotePoll) ask(ctx context.Context, suspects int) ([]Task, time.Durati
 // opened opens what was claimed, and settles what nobody there could run.
 func (r *Remote) opened(ctx context.Context, tasks []Task, begun time.Time) []Task {
 	ready := make([]Task, 0, len(tasks))
-	for _, t := range tasks {
+	for i := range tasks {
+		t := &tasks[i]
 		run := r.k.runElsewhere(t, t.Fence(), r.id)
 		run.claimed = begun
-		plain, err := r.k.openTask(ctx, t)
+		plain := *t
+		err := r.k.openTask(ctx, &plain)
 		switch {
 		case ctx.Err() != nil:
 			r.k.settle(run, Outcome{Kind: store.OutcomeRelease})
@@ -182,17 +184,19 @@ func (r *Remote) opened(ctx context.Context, tasks []Task, begun time.Time) []Ta
 
 // Release gives tasks back as if they had not been claimed: their answer could not be handed over.
 func (r *Remote) Release(tasks []Task) {
-	for _, t := range tasks {
-		run := r.k.runElsewhere(t, t.Fence(), r.id)
+	for i := range tasks {
+		run := r.k.runElsewhere(&tasks[i], tasks[i].Fence(), r.id)
 		r.k.settle(run, Outcome{Kind: store.OutcomeRelease})
 		run.cancel(errStopped)
 	}
 }
 
 // runElsewhere is a run whose handler is in another process: what is known of it is the record and the fence it names.
-func (k *Kernel) runElsewhere(t Task, f store.Fence, of string) *Run {
+func (k *Kernel) runElsewhere(t *Task, f store.Fence, of string) *Run {
 	now := k.env.Now()
-	run := &Run{k: k, task: t, opened: t, fence: f, worker: &worker{id: of}, here: true, claimed: now, started: now}
+	run := &Run{k: k, task: *t, fence: f, worker: &worker{id: of}, here: true, claimed: now, started: now}
+	run.opened = &run.task
+	run.staged.Store(true) // who follows its ending reads it from the store: what is known here is not what its handler saw and said
 	run.ctx, run.cancel = k.env.WithCancel(k.life)
 	return run
 }

@@ -148,7 +148,7 @@ func (k *Kernel) Checkpoint(ctx context.Context, f Fence, seq int64, entries map
 	if progress != nil {
 		p := *progress
 		p.Note = clip(p.Note, store.KeyLimit)
-		progress = k.sealNote(&t, &p)
+		progress = k.sealNote(t, &p)
 	}
 	err = k.ask(ctx, func(ctx context.Context) (err error) {
 		asked, err = k.store.Save(ctx, store.SaveRequest{Fence: f, Seq: seq, Entries: entries, Progress: progress})

@@ -146,7 +146,8 @@ func (r *resealing) each(ctx context.Context, list []Task) error {
 }
 
 // task reseals one. Only a store that is away is an error: whatever else is wrong with a task is wrong with it alone.
-func (r *resealing) task(ctx context.Context, t Task) error {
+func (r *resealing) task(ctx context.Context, listed Task) error {
+	t := &listed
 	return r.record(ctx, func(ctx context.Context, again bool) (req store.ResealRequest, changed bool, err error) {
 		if again {
 			if t, err = r.k.record(ctx, t.ID); err != nil {
@@ -164,8 +165,8 @@ func (r *resealing) task(ctx context.Context, t Task) error {
 			if t.Error != nil && t.Error.Message == sealedText {
 				req.Detail = c.bytes(t.ID, "error", t.Error.Detail)
 			}
-			req.Note = c.note(&t)
-			err = c.rest(ctx, &t, &req)
+			req.Note = c.note(t)
+			err = c.rest(ctx, t, &req)
 		}
 		return req, c.changed, errors.Join(err, c.err)
 	})

@@ -128,7 +128,7 @@ func (c *chart) fleet(ctx context.Context, d ops.Operator, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	slots, alive := map[string]int{}, 0
+	slots, alive, late := map[string]int{}, 0, 0
 	for _, w := range list {
 		switch workerState(w, now) {
 		case "dead", "left":
@@ -143,9 +143,12 @@ func (c *chart) fleet(ctx context.Context, d ops.Operator, now time.Time) error 
 			}
 			continue
 		case "late":
-			c.add("workers", worth, fmt.Sprintf("%s has not beaten for %s", w.ID, cli.Coarse(now.Sub(w.BeatAt))), "is its machine overloaded, stopped or cut off?")
+			c.add("workers", worth, fmt.Sprintf("%s has not beaten for %s", w.ID, cli.Coarse(now.Sub(w.BeatAt))),
+				"is it stopped, overloaded or cut off? If it is gone, any process that works on this store takes over from it")
+			late++
+		default:
+			alive++
 		}
-		alive++
 		if w.Load.Stuck > 0 {
 			c.add("workers", bad, fmt.Sprintf("%s has %d handlers that do not return", w.ID, w.Load.Stuck), "they ignore their context; restart the process, and mend the handlers")
 		}
@@ -153,7 +156,7 @@ func (c *chart) fleet(ctx context.Context, d ops.Operator, now time.Time) error 
 			slots[q] += n
 		}
 	}
-	c.add("workers", good, fmt.Sprintf("%d alive, %d dead or gone", alive, len(list)-alive), "")
+	c.add("workers", good, fmt.Sprintf("%d alive, %d late, %d dead or gone", alive, late, len(list)-alive-late), "")
 	for _, q := range queues {
 		c.queue(q, slots[q.Queue], now)
 	}

@@ -47,16 +47,21 @@ func laneCommands() []*cli.Command {
 	}
 }
 
+type queueView struct {
+	Queue     string    `json:"queue"`
+	Ready     int64     `json:"ready"`
+	Scheduled int64     `json:"scheduled"`
+	Parked    int64     `json:"parked"`
+	Running   int64     `json:"running"`
+	OldestAt  time.Time `json:"oldest_ready_at,omitzero"`
+	Paused    bool      `json:"paused"`
+}
+
+func viewQueue(q store.QueueStatus) queueView {
+	return queueView{q.Queue, q.Ready, q.Scheduled, q.Parked, q.Running, utc(q.OldestAt), q.Paused}
+}
+
 func queues(ctx context.Context, l *cli.Line) error {
-	type view struct {
-		Queue     string    `json:"queue"`
-		Ready     int64     `json:"ready"`
-		Scheduled int64     `json:"scheduled"`
-		Parked    int64     `json:"parked"`
-		Running   int64     `json:"running"`
-		OldestAt  time.Time `json:"oldest_ready_at,omitzero"`
-		Paused    bool      `json:"paused"`
-	}
 	return with(ctx, l, want{}, func(d *ops.Direct) error {
 		list, err := d.Queues(ctx)
 		if err != nil {
@@ -69,9 +74,7 @@ func queues(ctx context.Context, l *cli.Line) error {
 		if err != nil {
 			return err
 		}
-		return each(l, list, func(q store.QueueStatus) any {
-			return view{q.Queue, q.Ready, q.Scheduled, q.Parked, q.Running, utc(q.OldestAt), q.Paused}
-		}, queueHeadings, func(q store.QueueStatus) []cli.Cell { return queueRow(q, now) })
+		return each(l, list, func(q store.QueueStatus) any { return viewQueue(q) }, queueHeadings, func(q store.QueueStatus) []cli.Cell { return queueRow(q, now) })
 	})
 }
 

@@ -25,11 +25,12 @@ func tree() *cli.Command {
 	}
 	root.Sub = slices.Concat(
 		[]*cli.Command{demoCommand(), serveCommand()},
-		[]*cli.Command{callCommand()},
+		[]*cli.Command{callCommand(), batchCommand()},
 		[]*cli.Command{tasksCommand(), showCommand()},
 		bulkCommands(),
 		laneCommands(),
 		fleetCommands(),
+		[]*cli.Command{topCommand()},
 		[]*cli.Command{schedulesCommand(), groupsCommand(), sagaCommand()},
 		[]*cli.Command{keysCommand(), tokenCommand()},
 		careCommands(),

@@ -1,8 +1,11 @@
-//go:build !unix
+//go:build !unix || solaris || aix
 
 package cli
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // Size is not known here.
 func Size(*os.File) (width, height int) { return 0, 0 }
@@ -11,4 +14,9 @@ func Size(*os.File) (width, height int) { return 0, 0 }
 func IsTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Keys cannot be read one by one here.
+func Keys(*os.File) (next func() (byte, error), restore func(), err error) {
+	return nil, nil, errors.New("keys cannot be read here; say --once")
 }

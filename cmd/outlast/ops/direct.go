@@ -184,3 +184,15 @@ func (d *Direct) PauseSchedule(ctx context.Context, name string, paused bool) (s
 func (d *Direct) DeleteSchedule(ctx context.Context, name string) error {
 	return do(ctx, d, func(ctx context.Context) error { return d.k.DeleteSchedule(ctx, name) })
 }
+
+// Settle does what is ripe, as running processes do: it ends the members of groups that were aborted, and frees those of groups that were
+// released.
+func (d *Direct) Settle(ctx context.Context) error {
+	for range 1000 { // others bring more all the time
+		done, err := ask(ctx, d, func(ctx context.Context) (store.PromoteResult, error) { return d.st.Promote(ctx, 0) })
+		if err != nil || !done.More {
+			return err
+		}
+	}
+	return nil
+}
