@@ -108,6 +108,7 @@ type board struct {
 	first   int64 // number of the oldest one kept
 	kept    []posted
 	changed chan struct{}
+	waited  bool // somebody has been given changed
 }
 
 // posted is an event and the namespace it happened in.
@@ -132,8 +133,10 @@ func (b *board) post(space string, e kernel.Event) {
 		b.first += boardSize
 		b.kept = slices.Clone(b.kept[boardSize:])
 	}
-	close(b.changed)
-	b.changed = make(chan struct{})
+	if b.waited {
+		close(b.changed)
+		b.changed, b.waited = make(chan struct{}), false
+	}
 }
 
 // after returns what came after a number, the number of the next, and what is closed when there is more. missed says that some are gone.
@@ -141,7 +144,7 @@ func (b *board) after(n int64) (list []posted, next int64, more chan struct{}, m
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	end := b.first + int64(len(b.kept))
-	missed = n < b.first
+	missed, b.waited = n < b.first, true
 	n = min(max(n, b.first), end)
 	return slices.Clone(b.kept[n-b.first:]), end, b.changed, missed
 }

@@ -62,41 +62,53 @@ func (s *Server) spaces() map[string]*kernel.Kernel {
 
 // counters count the events of this process.
 type counters struct {
-	mu    sync.Mutex
-	count map[string]float64
+	mu        sync.Mutex
+	events    map[series]float64
+	ran       map[series]float64 // seconds
+	recovered map[string]float64 // by namespace
 }
 
-func newCounters() *counters { return &counters{count: map[string]float64{}} }
+// series is what events are told apart by.
+type series struct{ space, event, state, kind, queue string }
 
-// manyCounters is when kinds and queues are no longer told apart: their names come from outside.
-const manyCounters = 10_000
+func newCounters() *counters {
+	return &counters{events: map[series]float64{}, ran: map[series]float64{}, recovered: map[string]float64{}}
+}
+
+// manySeries is when kinds and queues are no longer told apart: their names come from outside.
+const manySeries = 10_000
 
 func (c *counters) add(space string, e kernel.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	labels := fmt.Sprintf("namespace=%q,event=%q,state=%q", space, e.Kind, e.State)
-	n := 1.0
-	if e.Kind == kernel.RecoveryRan {
-		c.count[fmt.Sprintf("outlast_recovered_tasks_total{namespace=%q}", space)] += float64(e.Count)
+	s := series{space, string(e.Kind), string(e.State), e.Name, e.Queue}
+	if _, known := c.events[s]; !known && len(c.events) > manySeries {
+		s.kind, s.queue = "", ""
 	}
-	full := labels
-	if e.Name != "" {
-		full += fmt.Sprintf(",kind=%q,queue=%q", e.Name, e.Queue)
-	}
-	name := "outlast_events_total{" + full + "}"
-	if _, known := c.count[name]; !known && len(c.count) > manyCounters {
-		name = "outlast_events_total{" + labels + "}"
-	}
-	c.count[name] += n
-	if e.Kind == kernel.TaskSettled && e.Took > 0 {
-		c.count[fmt.Sprintf("outlast_run_seconds_total{namespace=%q,kind=%q,queue=%q}", space, e.Name, e.Queue)] += e.Took.Seconds()
+	c.events[s]++
+	switch {
+	case e.Kind == kernel.RecoveryRan:
+		c.recovered[space] += float64(e.Count)
+	case e.Kind == kernel.TaskSettled && e.Took > 0:
+		c.ran[series{space: space, kind: s.kind, queue: s.queue}] += e.Took.Seconds()
 	}
 }
 
+// snapshot returns what was counted, by the names of metrics.
 func (c *counters) snapshot() map[string]float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return maps.Clone(c.count)
+	all := map[string]float64{}
+	for s, n := range c.events {
+		all[fmt.Sprintf("outlast_events_total{namespace=%q,event=%q,state=%q,kind=%q,queue=%q}", s.space, s.event, s.state, s.kind, s.queue)] = n
+	}
+	for s, n := range c.ran {
+		all[fmt.Sprintf("outlast_run_seconds_total{namespace=%q,kind=%q,queue=%q}", s.space, s.kind, s.queue)] = n
+	}
+	for space, n := range c.recovered {
+		all[fmt.Sprintf("outlast_recovered_tasks_total{namespace=%q}", space)] = n
+	}
+	return all
 }
 
 // metricHelp says what a metric is, and of which type.

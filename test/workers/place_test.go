@@ -59,18 +59,18 @@ type lasting struct{ servers.T }
 func (lasting) Cleanup(end func()) { postgres.end = append(postgres.end, end) }
 
 // engines are the stores a daemon is tried on.
-var engines = map[string]func(*testing.T) string{
-	"sqlite": func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "outlast.db") },
-	"postgres": func(t *testing.T) string {
+var engines = map[string]func(testing.TB) string{
+	"sqlite": func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "outlast.db") },
+	"postgres": func(t testing.TB) string {
 		postgres.once.Do(func() { postgres.url = servers.StartPostgres(lasting{t}).URL() })
 		return postgres.url
 	},
-	"redis": func(t *testing.T) string { return servers.SharedRedis(t) },
+	"redis": func(t testing.TB) string { return servers.SharedRedis(t) },
 }
 
 // place is a daemon and the token to use it.
 type place struct {
-	*testing.T
+	testing.TB
 	dir, store string
 	space      string // the namespace
 	url, token string
@@ -78,9 +78,9 @@ type place struct {
 }
 
 // begin starts a daemon on a store.
-func begin(t *testing.T, store string, flags ...string) *place {
+func begin(t testing.TB, store string, flags ...string) *place {
 	t.Helper()
-	p := &place{T: t, dir: t.TempDir(), store: store, space: "w" + strings.ToLower(rand.Text()[:10])}
+	p := &place{TB: t, dir: t.TempDir(), store: store, space: "w" + strings.ToLower(rand.Text()[:10])}
 	p.token = strings.TrimSpace(p.outlast("token", "create", "--scope", "admin", "--tokens", p.dir+"/tokens"))
 	p.serve("127.0.0.1:0", flags...)
 	return p
@@ -106,7 +106,7 @@ func (p *place) outlast(args ...string) string {
 
 // process is one that was started, in a group of its own.
 type process struct {
-	t    *testing.T
+	t    testing.TB
 	cmd  *exec.Cmd
 	done chan struct{}
 
@@ -128,7 +128,7 @@ func (c *process) String() string {
 
 func (p *place) start(env []string, name string, args ...string) *process {
 	p.Helper()
-	c := &process{t: p.T, cmd: exec.CommandContext(context.Background(), name, args...), done: make(chan struct{})}
+	c := &process{t: p.TB, cmd: exec.CommandContext(context.Background(), name, args...), done: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), append(env, "HOME="+p.dir)...)
 	c.cmd.Stdout, c.cmd.Stderr = c, c
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -175,7 +175,7 @@ func (c *process) find(line *regexp.Regexp) string {
 	return found
 }
 
-func until(t *testing.T, what string, is func() bool) {
+func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	end := time.Now().Add(60 * time.Second)
 	for time.Now().Before(end) {
