@@ -1,5 +1,5 @@
 #!/bin/sh
-# A worker for Outlast in shell: it needs curl and jq's little cousin sed, nothing else. Edit handle, and run it.
+# A worker for Outlast in shell: it needs curl, sed and nothing else. Edit handle, and run it.
 # It claims tasks from the daemon at OUTLAST_URL (with OUTLAST_TOKEN, if it wants one), one at a time.
 URL=${OUTLAST_URL:-http://127.0.0.1:7070}
 QUEUE=${OUTLAST_QUEUE:-default}
