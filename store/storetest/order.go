@@ -32,6 +32,13 @@ func orderTests() []test {
 		{"with block a failed head blocks until it is retried", orderBlockRetry},
 		{"with block a failed head blocks until it is deleted", orderBlockDelete},
 		{"with block a cancelled head does not block", orderBlockCancelled},
+		{"with fail a failed head fails the rest", orderFail},
+		{"with fail what is submitted after the failure runs", orderFailLater},
+		{"with fail a retried head lets the rest run", orderFailRetry},
+		{"with fail a deleted head lets the rest run", orderFailDelete},
+		{"with fail the ends of many come in chunks", orderFailMany},
+		{"with fail an owned task is asked", orderFailOwned},
+		{"with fail other lanes go on", orderFailOthers},
 		{"a suspect head lets its ordered lane wait with it", orderSuspectHead},
 		{"unordered tasks of the same key do not wait", orderUnordered},
 	}
@@ -282,6 +289,92 @@ func orderBlockCancelled(_ *testing.T, w *world) {
 	chain := w.chain(2, store.OrderBlock)
 	w.cancel(chain[0])
 	w.sameIDs("Claim", ids(k.claim(9)), chain[1:])
+}
+
+func orderFail(t *testing.T, w *world) {
+	k := w.join()
+	chain := w.chain(3, store.OrderFail, func(s *store.Spec) { s.OnEnd = &store.Spec{Kind: "after", Queue: "elsewhere"} })
+	k.fail(k.take())
+	w.sameIDs("Claim", ids(k.claim(9)), []store.ID{})
+	for _, id := range chain[1:] {
+		got := w.reason(id, store.Failed, store.ReasonOrder)
+		if got.Error == nil || got.Error.Type != store.ReasonOrder || got.Attempts != 0 || got.Epoch != 0 {
+			t.Errorf("task = %+v, want it failed without a run, and to say why", got)
+		}
+	}
+	if got := w.list(store.Filter{Kinds: []string{"after"}}); len(got) != 3 {
+		t.Errorf("%d OnEnd tasks, want 3: they follow this ending, too", len(got))
+	}
+}
+
+func orderFailLater(_ *testing.T, w *world) {
+	k := w.join()
+	w.chain(2, store.OrderFail)
+	k.fail(k.take())
+	w.pass(1)
+	later := w.chain(2, store.OrderFail)
+	w.sameIDs("Claim", ids(k.claim(9)), later[:1])
+	w.sameIDs("Claim beside it", ids(k.claim(9)), []store.ID{})
+}
+
+func orderFailRetry(_ *testing.T, w *world) {
+	k := w.join()
+	chain := w.chain(2, store.OrderFail)
+	k.fail(k.take())
+	w.ok("Retry", w.st.Retry(w.ctx(), chain[0]))
+	again := k.claim(9)
+	w.sameIDs("Claim after Retry", ids(again), chain[:1])
+	k.done(again[0])
+	w.sameIDs("Claim after its end", ids(k.claim(9)), chain[1:])
+}
+
+func orderFailDelete(_ *testing.T, w *world) {
+	k := w.join()
+	chain := w.chain(2, store.OrderFail)
+	k.fail(k.take())
+	w.ok("Delete", w.st.Delete(w.ctx(), chain[0]))
+	w.sameIDs("Claim after Delete", ids(k.claim(9)), chain[1:])
+}
+
+func orderFailMany(t *testing.T, w *world) {
+	k := w.join()
+	chain := w.chain(250, store.OrderFail)
+	k.fail(k.take())
+	other := w.put()
+	for range 9 {
+		res := k.ask(k.request(9))
+		for _, task := range res.Tasks {
+			if task.ID != other {
+				t.Fatalf("Claim gave %v of a lane that has failed", task.ID)
+			}
+		}
+		if !res.Again {
+			break
+		}
+	}
+	if got := len(w.list(store.Filter{States: []store.State{store.Failed}})); got != len(chain) {
+		t.Errorf("%d tasks failed, want %d", got, len(chain))
+	}
+}
+
+func orderFailOwned(t *testing.T, w *world) {
+	k := w.join()
+	chain := w.chain(2, store.OrderFail, func(s *store.Spec) { s.Owned = true })
+	k.fail(k.take())
+	got := append(k.claim(9), k.claim(9)...) // a claim that asks it may leave it to the next
+	w.sameIDs("Claim", ids(got), chain[1:])
+	if got[0].Asked != store.ReasonOrder {
+		t.Errorf("Asked = %q, want order", got[0].Asked)
+	}
+}
+
+func orderFailOthers(_ *testing.T, w *world) {
+	k := w.join()
+	w.chain(2, store.OrderFail)
+	k.fail(k.take())
+	other := w.put(lane("other"), ordered(store.OrderFail))
+	skip := w.put(lane("chain"), ordered(store.OrderFail), func(s *store.Spec) { s.Limit = "l" })
+	w.sameIDs("Claim", ids(k.claim(9)), []store.ID{skip, other})
 }
 
 func orderSuspectHead(_ *testing.T, w *world) {

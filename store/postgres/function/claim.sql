@@ -32,8 +32,16 @@ begin
 	return true;
 end $$;
 
--- fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time. The task is
--- locked. It returns whether it may run.
+-- is_broken reports whether a task fails because one before it in its ordered lane did.
+create or replace function is_broken(t task) returns boolean language sql stable as $$
+	select t.ord = 'fail' and exists (
+		select 1 from ended e
+		where e.queue = t.queue and e.kind = t.kind and e.lane = t.lane and e.lim = t.lim and e.ord = 'fail' and e.state = 'failed' and e.reason <> 'order'
+			and e.ended_at >= t.created_at and e.id < t.id)
+$$;
+
+-- fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time, one whose lane has
+-- failed. The task is locked. It returns whether it may run.
 create or replace function fit(t task, is_good boolean, now bigint) returns boolean language plpgsql as $$
 declare
 	why text;
@@ -51,6 +59,14 @@ begin
 	end if;
 	if t.start_by_at <= now then
 		perform expire_start(t, now);
+		return false;
+	end if;
+	if t.ord = 'fail' and t.asked = '' and is_broken(t) then
+		if t.owned then
+			perform ask(t, 'order', now);
+		else
+			perform end_task(t, 'failed', 'order', null, fault('order', 'a task before it in its lane failed'), now);
+		end if;
 		return false;
 	end if;
 	return true;
