@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -120,6 +121,42 @@ func firstTick(rule cron.Rule, s Schedule, have *Schedule, now time.Time) time.T
 		return rule.Next(s.NextAt.Add(-1))
 	}
 	return have.NextAt
+}
+
+// DeclareSchedule says that a schedule is part of this program: it is created if there is none of its name, and replaced if this
+// declaration is another one than the last; every process may declare it each time it starts. The same declaration again changes nothing,
+// so what was edited at run time stands until the program itself changes; a pause stands in any case.
+func (k *Kernel) DeclareSchedule(ctx context.Context, s Schedule) (Schedule, error) {
+	digest := scheduleDigest(s)
+	for {
+		have, err := k.Schedule(ctx, s.Name)
+		switch {
+		case err == nil && have.Declared == digest:
+			return have, nil
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			return have, err
+		}
+		next := s
+		next.Version, next.Paused, next.Declared = have.Version, have.Paused || s.Paused, digest
+		put, err := next, error(nil)
+		if have.Version == 0 {
+			put, err = k.putSchedule(ctx, next, nil)
+		} else {
+			put, err = k.putSchedule(ctx, next, &have)
+		}
+		if !errors.Is(err, store.ErrChanged) || ctx.Err() != nil { // else another process was faster
+			return put, err
+		}
+	}
+}
+
+// scheduleDigest tells declarations apart: by all that a program says of one.
+func scheduleDigest(s Schedule) string {
+	said, err := json.Marshal(Schedule{Rule: s.Rule, Zone: s.Zone, CatchUp: s.CatchUp, Overlap: s.Overlap, Jitter: s.Jitter, Task: s.Task, NextAt: s.NextAt})
+	if err != nil {
+		panic(err) // it is made of strings, numbers and bytes
+	}
+	return store.DeriveID("schedule", string(said)).String()
 }
 
 // EditSchedule changes a stored schedule: fn is called with what stands, again if another was faster, and what it leaves is

@@ -14,7 +14,7 @@ const (
 	tickGrace  = time.Minute     // a tick that comes later was missed
 	tickLate   = 5 * time.Second // ticks that come no later than this are driven all of them: it was their driver that was slow
 	tickAtOnce = 100             // ticks of one schedule that one pass submits
-	scheduleAt = 30 * time.Second
+	scheduleAt = 5 * time.Minute // a beat tells of what comes sooner than was known
 )
 
 // tickLoop drives schedules. Any number of processes may: Tick lets each tick happen once.
