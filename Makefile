@@ -8,7 +8,7 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim crash calls prove bench setup
+.PHONY: help build demo test race lint fmt sim crash calls turns prove bench setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ crash: setup ## real processes, kill -9, SIGSTOP, the server killed, sessions cu
 
 calls: ## kill -9 processes that send requests, at every place: CALLS=10000
 	CALLS=$(or $(CALLS),10000) $(GO) test -count=1 -v -timeout 30m ./test/calls
+
+turns: setup ## kill -9 processes under limits, rates and schedules, on each engine: KILLS=1000
+	TURNS_KILLS=$(or $(KILLS),1000) $(GO) test ./test/turns -v -count=1 -timeout 60m
 
 prove: ## plant one bug at a time and show that the suites find each
 	$(GO) run ./test/mutant/cmd

@@ -52,6 +52,10 @@ select to_jsonb(w) from ns.worker_list w order by w.id;
 -- name: holds takes a worker; returns what it holds, by id.
 select id, epoch, nonce, kind, asked from ns.task where state = 'running' and worker = $1 order by id;
 
+-- name: limit_all returns the limits that are set, and their use.
+select key, most, rates, running, greatest(ns.rates_open(l, c.now) - c.now, 0), declared
+from ns.lim l, (select ns.clock() as now) c where is_set order by key;
+
 -- name: limit_list takes keys, or none; returns the limits that are set, of these or of all, and their use, by key.
 select key, most, rates, running, greatest(ns.rates_open(l, c.now) - c.now, 0), declared
 from ns.lim l, (select ns.clock() as now) c where is_set and (cardinality($1::text[]) = 0 or key = any ($1)) order by key;
