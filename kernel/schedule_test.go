@@ -109,6 +109,54 @@ func TestAScheduleTicksOnceAtATime(t *testing.T) {
 	})
 }
 
+func TestLimitsOfTheConfigAreDeclared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := kerneltest.Start(t, kernel.Config{Limits: []kernel.Limit{{Key: "api", Running: 2}}}, handlers{"tick": ok})
+		wait(t.Context(), time.Second)
+		if list, err := k.Limits(t.Context(), "api"); err != nil || len(list) != 1 || list[0].Running != 2 || !list[0].Declared {
+			t.Errorf("Limits = %+v, %v, want what the config says", list, err)
+		}
+		if err := k.DeclareLimit(kernel.Limit{Key: "api", Running: 3}); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("DeclareLimit of another bound = %v, want ErrInvalid", err)
+		}
+		if err := k.DeclareLimit(kernel.Limit{Key: "none"}); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("DeclareLimit without a bound = %v, want ErrInvalid", err)
+		}
+		if _, err := kernel.New(memory.New(memory.Config{}), kernel.Config{Limits: []kernel.Limit{{Key: "api", Running: -1}}}); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("New = %v, want ErrInvalid", err)
+		}
+	})
+}
+
+// Who waits for what, and since when.
+func TestLanesTellWhoWaitsForWhat(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := kerneltest.New(t, memory.New(memory.Config{}), kernel.Config{})
+		if _, err := k.PutLimit(t.Context(), kernel.Limit{Key: "shut", Rates: []kernel.Rate{{N: 1, Per: time.Hour}}}); err != nil {
+			t.Fatal(err)
+		}
+		kerneltest.Run(t, k)
+		since := time.Now()
+		for range 3 {
+			if _, err := k.Submit(t.Context(), kernel.Spec{Kind: "x", Lane: "a", Limit: "shut"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(k.Pause(t.Context(), kernel.Scope{Lane: "a"}, 0, "look"), k.PutWeight(t.Context(), "default", "a", 4)); err != nil {
+			t.Fatal(err)
+		}
+		page, err := k.Lanes(t.Context(), "default", kernel.PageRequest{})
+		if err != nil || len(page.Items) != 1 {
+			t.Fatalf("Lanes = %+v, %v", page.Items, err)
+		}
+		if l := page.Items[0]; l.Ready != 3 || l.Limit != "shut" || l.Blocked != "paused" || l.Weight != 4 || !l.OldestAt.Equal(since) {
+			t.Errorf("lane = %+v, want what waits there, for what, since when", l)
+		}
+	})
+}
+
 // What is stored sealed stays so, and is sealed once, whatever is edited beside it.
 func TestAnEditLeavesASealedTaskAlone(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,7 @@ func orderTests() []test {
 		{"lanes take turns across claims by the cursor", orderCursor},
 		{"a turn takes as many as the weight", orderWeight},
 		{"a weight below one is one", orderWeightLow},
+		{"a lane with many delays one with few by its share alone", orderShare},
 		{"an ordered lane runs one at a time, oldest first", orderOneByOne},
 		{"an ordered lane goes by id, not by priority", orderNoPriority},
 		{"ordered lanes of other keys do not wait", orderOtherLanes},
@@ -147,6 +148,31 @@ func orderWeight(t *testing.T, w *world) {
 	w.ok("PutWeight", w.st.PutWeight(w.ctx(), queue, "b", 2))
 	if got := w.join().lanes(8); got != "a b b c a b b c" {
 		t.Errorf("lanes = %q, want a b b c a b b c", got)
+	}
+}
+
+func orderShare(t *testing.T, w *world) {
+	const few, slots = 10, 4
+	w.submit(w.specs(1000, lane("many"))...)
+	w.ok("PutWeight", w.st.PutWeight(w.ctx(), queue, "many", 3))
+	k := w.join()
+	k.claim(slots)
+	w.submit(w.specs(few, lane("few"))...)
+	cursor, got, taken := "", 0, 0
+	for got < few && taken < 1000 {
+		req := k.request(slots)
+		req.Queues[0].Cursor = cursor
+		res := k.ask(req)
+		cursor = res.Cursors[queue]
+		for _, task := range res.Tasks {
+			if taken++; task.Lane == "few" {
+				got++
+			}
+		}
+	}
+	// One of few for three of many; a turn that the end of a claim cut short counts as one.
+	if most := few * (1 + 3 + 1); got != few || taken > most {
+		t.Errorf("%d of the few had come among %d tasks, want all %d among %d at most", got, taken, few, most)
 	}
 }
 
