@@ -199,7 +199,9 @@ func TestKeysThrottleDebounceKeepTheLastAndTellSo(t *testing.T) {
 		}, job.Config{})
 		j.Serve(k)
 		kerneltest.Run(t, k)
-		go1 := func(in string, opts job.Options) *job.Handle[string] { return sure(j.Start(t.Context(), k, in, opts))(t) }
+		go1 := func(in string, opts job.Options) *job.Handle[string] {
+			return sure(j.Start(t.Context(), k, in, opts))(t)
+		}
 
 		first := go1("throttled 1", job.Options{Key: "t", KeyFor: time.Minute})
 		if h := go1("throttled 2", job.Options{Key: "t", KeyFor: time.Minute}); !h.Existed() || h.ID() != first.ID() {

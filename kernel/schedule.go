@@ -138,12 +138,11 @@ func (k *Kernel) DeclareSchedule(ctx context.Context, s Schedule) (Schedule, err
 		}
 		next := s
 		next.Version, next.Paused, next.Declared = have.Version, have.Paused || s.Paused, digest
-		put, err := next, error(nil)
+		stands := &have
 		if have.Version == 0 {
-			put, err = k.putSchedule(ctx, next, nil)
-		} else {
-			put, err = k.putSchedule(ctx, next, &have)
+			stands = nil
 		}
+		put, err := k.putSchedule(ctx, next, stands)
 		if !errors.Is(err, store.ErrChanged) || ctx.Err() != nil { // else another process was faster
 			return put, err
 		}

@@ -143,7 +143,7 @@ func (c *Checker) checkKeys() {
 		latest[u.name] = latest[u.name] || u.last
 	}
 	for i := range c.uniques {
-		if u := &c.uniques[i]; u.must && !u.holds && !(u.ran && latest[u.name]) {
+		if u := &c.uniques[i]; u.must && !u.holds && (!u.ran || !latest[u.name]) {
 			c.report("keys", u.task.String(), "does not hold its unique key %q", u.name.key)
 		}
 	}
