@@ -38,6 +38,7 @@ type Kernel struct {
 	crew        *crew
 	submits     *gather[submission, submitted]
 	completions *gather[*settlement, store.Completed]
+	endings     endings
 	heres       *gather[*here, struct{}]
 	visits      *gather[struct{}, error]
 	storeAway   atomic.Bool

@@ -57,6 +57,11 @@ func (k *Kernel) observe(e Event) {
 	k.cfg.Observe(e)
 }
 
+//go:noinline
+func (k *Kernel) observeStart(r *Run) {
+	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt(), Epoch: r.fence.Epoch})
+}
+
 func (k *Kernel) observeSubmits(specs []Spec, answers []Submitted) {
 	if k.cfg.Observe == nil {
 		return

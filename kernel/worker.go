@@ -24,7 +24,8 @@ type worker struct {
 	gone   context.CancelCauseFunc
 }
 
-// join creates an incarnation and makes it the present one. It repeats until the store has answered or ctx has ended.
+// join creates an incarnation and makes it the present one. It repeats until the store has answered or ctx has ended; a call under
+// way when ctx ends is waited for, so that who is stopped while it joins leaves again.
 func (k *Kernel) join(ctx context.Context) error {
 	k.mu.Lock()
 	served := k.served // Run may be about to set it, while a guest joins
@@ -33,13 +34,13 @@ func (k *Kernel) join(ctx context.Context) error {
 		Host: k.cfg.Name, PID: os.Getpid(), Version: k.cfg.Version, Slots: k.cfg.Slots, Kinds: served,
 	}}
 	var sent time.Time
-	err := k.persist(ctx, -1, func(ctx context.Context, _ bool) error {
+	err := k.persist(ctx, -1, func(context.Context, bool) error {
 		// Each try is another incarnation: one whose answer was lost may have joined, died and gone before the next try. It
 		// holds nothing, and is declared dead in its time.
 		random := k.env.Random()
 		req.ID = fmt.Sprintf("%s:%d:%s", k.cfg.Name, os.Getpid(), hex.EncodeToString(random[:8]))
 		sent = k.env.Now()
-		return k.store.Join(ctx, req)
+		return k.call(k.life, k.cfg.CallTimeout, func(ctx context.Context) error { return k.store.Join(ctx, req) })
 	})
 	if err != nil {
 		return fmt.Errorf("join the fleet: %w", err)

@@ -66,7 +66,8 @@
 // is freed; the unique key is let go (see Unique); the inbox is emptied and what was in it forgotten; the group counts it and closes if it was the last; the OnEnd task and
 // the follow-ups are submitted; the parent is woken. OnEnd comes on every road: Complete, Cancel, abort, start-by passed,
 // crash budget, corrupt record. Its id is made of the task's id and Round (0 at first), so it comes once per round. An OnEnd task inherits
-// nothing; its Parent is the ended task, which it does not wake, and which does not expire before it ends.
+// nothing; its Parent is the ended task, which it does not wake, and which neither expires nor is stripped while the OnEnd task is on record and may yet
+// run: until it is done, is stripped itself, or is removed. One that failed keeps what it follows until it is retried and done, or deleted.
 //
 // Owned endings: an Owned task is ended by its handler alone. Where another task would be ended from outside it is made
 // ready with Asked set to the reason (cancelled, expired, crashed), once; the handler is told with the claim.

@@ -41,6 +41,9 @@ type QueueStatus struct {
 // CountLimit is where counting on reads stops.
 const CountLimit = 100_000
 
+// StatsKept is how long the statistics of a minute are kept; Prune removes older ones.
+const StatsKept = 31 * 24 * time.Hour
+
 // Minute is what happened in one minute to the tasks of one queue and kind.
 type Minute struct {
 	At    time.Time // begin of the minute

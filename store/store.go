@@ -44,7 +44,8 @@ type Tasks interface {
 	Delete(ctx context.Context, id ID) error
 	// Promote does a chunk of what time has made ripe; limit 0 is 100.
 	Promote(ctx context.Context, limit int) (PromoteResult, error)
-	// Prune removes up to limit terminal tasks and groups that have expired; limit 0 is 1,000.
+	// Prune removes up to limit terminal tasks and groups that have expired, and statistics of minutes that began StatsKept ago; limit 0
+	// is 1,000. It returns how many records it has removed.
 	Prune(ctx context.Context, limit int) (removed int, err error)
 }
 

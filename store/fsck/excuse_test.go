@@ -18,9 +18,9 @@ func excuses() []plant {
 			w.remove("after")
 			w.tasks["followed"].OnEnd.Unique.Key = "key"
 		}},
-		{"", "an OnEnd task that was retried after all expired", func(w *world) {
+		{"", "an OnEnd task that was cancelled and has nothing left to run with", func(w *world) {
 			t := w.tasks["after, done"]
-			t.State, t.EndedAt, t.Round = store.Ready, time.Time{}, 1
+			t.State, t.Retention, t.Stripped, t.ExpireAt = store.Cancelled, 0, true, now.Add(time.Hour)
 		}},
 		{"", "an OnClose task that may have been pruned", func(w *world) {
 			w.remove("closing")

@@ -21,7 +21,7 @@ type follow struct {
 	expires bool      // what it follows has an ExpireAt
 }
 
-// takeEnded keeps that a task is followed by another. With an expiry it no longer matters: then the other one has ended.
+// takeEnded keeps that a task is followed by another. With an expiry it no longer matters: then the other one runs no more.
 func (c *Checker) takeEnded(t *store.Task) {
 	expires := !t.ExpireAt.IsZero()
 	c.follows = append(c.follows, follow{
@@ -51,8 +51,8 @@ func (c *Checker) checkFollows() {
 		id := c.derive(f.source)
 		b, known := c.tasks[id]
 		switch {
-		case known && f.expires && !b.ended && !b.again:
-			c.report("expiry", f.from.String(), "has an ExpireAt, and its OnEnd task %s has not ended", id)
+		case known && f.expires && b.mayRun:
+			c.report("expiry", f.from.String(), "has an ExpireAt, and its OnEnd task %s may yet run", id)
 		case known || !due || c.Deleted != nil && c.Deleted(id):
 		case f.close:
 			c.report("close", f.from.String(), "is closed, and its OnClose task %s is lost, unless somebody deleted it", id)

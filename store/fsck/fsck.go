@@ -17,7 +17,7 @@
 //	onend     an ended task is followed by its OnEnd task until that may have been pruned
 //	close     a closed group is followed by its OnClose task until that may have been pruned
 //	suspects  a task that has not ended is a suspect if and only if its crashes say so; Solo is a suspect
-//	expiry    ExpireAt is for done and cancelled alone, not too early, not before OnEnd task and keeper have ended, and not missing
+//	expiry    ExpireAt is for done and cancelled alone, not too early, not while the OnEnd task may run, not before the keeper has ended, and not missing
 //	stripped  done and cancelled without Retention are stripped when they get their expiry, nothing else is, and no payload is left
 //	inbox     a message belongs to a task that exists and has not ended
 //	history   at most HistoryLimit events are kept

@@ -79,6 +79,8 @@ func endPlants() []plant {
 		on("expiry", "stripped", "before the horizon", func(t *store.Task) { t.ExpireAt = now }),
 		on("expiry", "for ever", "with an expiry", func(t *store.Task) { t.ExpireAt = now.Add(time.Hour) }),
 		on("expiry", "after, done", "not done", func(t *store.Task) { t.State, t.EndedAt = store.Ready, time.Time{} }),
+		on("expiry", "after, done", "failed", func(t *store.Task) { t.State = store.Failed }),
+		on("expiry", "after, done", "cancelled", func(t *store.Task) { t.State = store.Cancelled }),
 		on("stripped", "stripped", "with args", func(t *store.Task) { t.Args = []byte("a") }),
 		on("stripped", "stripped", "with a result", func(t *store.Task) { t.Result = []byte("a") }),
 		on("stripped", "stripped", "with a history", func(t *store.Task) { t.History = make([]store.Event, 1) }),

@@ -32,6 +32,7 @@ var taskRules = [...]struct {
 type brief struct {
 	ended, failed bool
 	again         bool // was retried
+	mayRun        bool // is not done, and has what it needs to run
 	unique        int  // place in Checker.uniques; -1: it has no unique key
 }
 
@@ -42,7 +43,7 @@ func (c *Checker) takeTask(t *store.Task) {
 			c.report(taskRules[i].name, t.ID.String(), text)
 		}
 	}
-	b := brief{ended: t.State.Terminal(), failed: t.State == store.Failed, again: t.Round > 0, unique: -1}
+	b := brief{ended: t.State.Terminal(), failed: t.State == store.Failed, again: t.Round > 0, mayRun: t.State != store.Done && !t.Stripped, unique: -1}
 	if t.Unique.Key != "" {
 		b.unique = c.takeUnique(t)
 	}

@@ -68,7 +68,7 @@ func (d *data) mayExpire(t *task) {
 		return
 	}
 	if t.OnEnd != nil {
-		if next := d.tasks[store.OnEndID(t.ID, t.Round)]; next != nil && !next.State.Terminal() {
+		if next := d.tasks[store.OnEndID(t.ID, t.Round)]; next != nil && next.mayRun() {
 			return
 		}
 	}
@@ -83,6 +83,9 @@ func (d *data) mayExpire(t *task) {
 		d.expiry.add(t)
 	}
 }
+
+// mayRun reports whether a task may run, now or after a Retry.
+func (t *task) mayRun() bool { return t.State != store.Done && !t.Stripped }
 
 // strip leaves the bare record: what tells a repeated Submit that its task has been.
 func strip(t *task) {

@@ -140,6 +140,7 @@ type data struct {
 	held    map[string]*taskHeap           // running, by worker
 	keepers map[store.ID][]*group
 	stats   map[statKey]*store.Minute
+	minutes []statKey // the keys of stats, oldest first
 
 	schedules map[string]*store.Schedule
 	blobs     map[string]*chunks

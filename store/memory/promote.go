@@ -118,5 +118,5 @@ func (s *Store) Prune(ctx context.Context, limit int) (int, error) {
 			removed++
 		}
 	}
-	return removed, nil
+	return removed + d.pruneStats(limit-removed), nil
 }

@@ -162,8 +162,19 @@ func (d *data) count(t *task, fn func(*store.Minute)) {
 	if m == nil {
 		m = &store.Minute{At: k.at, Queue: k.queue, Kind: k.kind}
 		d.stats[k] = m
+		d.minutes = append(d.minutes, k)
 	}
 	fn(m)
+}
+
+// pruneStats removes up to n statistics that are too old.
+func (d *data) pruneStats(n int) (removed int) {
+	for removed < n && len(d.minutes) > 0 && d.minutes[0].at.Before(d.now.Add(-store.StatsKept)) {
+		delete(d.stats, d.minutes[0])
+		d.minutes = d.minutes[1:]
+		removed++
+	}
+	return removed
 }
 
 // Stats lists the minutes in [from, until).

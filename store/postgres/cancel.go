@@ -14,6 +14,7 @@ type idRequest struct {
 	Why     string `json:"why,omitempty"`
 	What    string `json:"what,omitempty"`
 	Limit   int    `json:"limit,omitempty"`
+	Stats   int64  `json:"stats,omitempty"`
 }
 
 func (s *Store) idRequest(id store.ID) idRequest {

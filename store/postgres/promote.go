@@ -38,6 +38,7 @@ func (s *Store) Prune(ctx context.Context, limit int) (int, error) {
 	if req.Limit = limit; limit <= 0 {
 		req.Limit = 1000
 	}
+	req.Stats = int64(store.StatsKept)
 	var got struct {
 		answer
 		Removed int `json:"removed"`

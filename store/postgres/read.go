@@ -101,8 +101,8 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 	add(f.Worker != "", "f.worker = $", f.Worker)
 	add(f.Unique != "", "f.ukey = $ and f.ukey <> ''", f.Unique)
 	add(len(f.Labels) > 0, "f.labels @> $::text::jsonb", string(labels))
-	add(!f.Before.IsZero(), "f.created_at < $", f.Before.UnixNano())
-	add(!f.After.IsZero(), "f.created_at > $", f.After.UnixNano())
+	add(!f.Before.IsZero(), "f.created_at < $", nano(f.Before))
+	add(!f.After.IsZero(), "f.created_at > $", nano(f.After))
 	order := "f.id desc"
 	switch {
 	case !f.Group.IsZero():
@@ -167,7 +167,7 @@ func (s *Store) Stats(ctx context.Context, from, until time.Time) (list []store.
 		m.At, m.Waited, m.Ran = instant(&at), time.Duration(waited), time.Duration(ran)
 		list = append(list, m)
 		return err
-	}, from.UnixNano(), until.UnixNano())
+	}, nano(from), nano(until))
 	return list, err
 }
 

@@ -19,8 +19,19 @@ func nanos(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
 	}
-	n := t.UnixNano()
+	n := nano(t)
 	return &n
+}
+
+// nano is an instant in nanoseconds. One that is too far away for them is as far as they reach.
+func nano(t time.Time) int64 {
+	switch year := t.UTC().Year(); {
+	case year > 2261:
+		return math.MaxInt64
+	case year < 1678:
+		return math.MinInt64
+	}
+	return t.UnixNano()
 }
 
 // instant reads it.

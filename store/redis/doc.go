@@ -46,7 +46,7 @@
 //
 // # What it leaves to others
 //
-// A server that stops answering holds every call until its context ends. Statistics are kept for 31 days. An Export reads up to
+// A server that stops answering holds every call until its context ends. An Export reads up to
 // 20,000 tasks as of one moment, and a larger store in pieces of that size, each of a moment of its own. A List by what no index
 // serves (labels, a queue, most states) looks at every task, piece by piece. Of more than 64 lanes that wait for one limit it
 // is chance which come first when it opens. Blobs are kept in the server's memory: large ones belong elsewhere. A user's transaction cannot be joined: Stage is a step of its own.

@@ -58,7 +58,7 @@ import "strings"
 //	blobs, blobat             lex,     blobs by key, and when their last chunk was put
 //	                          hash
 //	queues                    hash     counts by queue and state
-//	stat:<minute>, minutes    hash,    statistics of a minute, and which there are; kept for 31 days
+//	stat:<minute>, minutes    hash,    statistics of a minute, and which there are
 //	                          zset
 //
 // Notices go to the channels notice:all, notice:work:<queue>, notice:asked:<worker> and notice:task:<id>; the last only while

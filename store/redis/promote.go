@@ -26,7 +26,10 @@ func (s *Store) Promote(ctx context.Context, limit int) (store.PromoteResult, er
 
 // Prune removes what has expired.
 func (s *Store) Prune(ctx context.Context, limit int) (int, error) {
-	r, err := s.run(ctx, "prune", func(o *object) { o.key("limit").int(bounded(limit, 1000)) })
+	r, err := s.run(ctx, "prune", func(o *object) {
+		o.key("limit").int(bounded(limit, 1000))
+		o.key("stats").int(store.StatsKept.Microseconds())
+	})
 	return int(r.int("removed")), err
 }
 

@@ -110,7 +110,7 @@ func (s *step) mayExpire(t *task) {
 	if t.State != store.Done && t.State != store.Cancelled || !t.ExpireAt.IsZero() {
 		return
 	}
-	if next := s.task(onEndOf(t)); next != nil && !next.State.Terminal() {
+	if next := s.task(onEndOf(t)); next != nil && next.mayRun() {
 		return
 	}
 	if !t.Group.IsZero() && !t.marked {
@@ -124,6 +124,9 @@ func (s *step) mayExpire(t *task) {
 		s.change(t)
 	}
 }
+
+// mayRun reports whether a task may run, now or after a Retry.
+func (t *task) mayRun() bool { return t.State != store.Done && !t.Stripped }
 
 // strip leaves the bare record: what tells a repeated Submit that its task has been.
 func (s *step) strip(t *task) {

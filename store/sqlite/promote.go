@@ -103,7 +103,8 @@ func (s *Store) Prune(ctx context.Context, limit int) (int, error) {
 	}
 	return write(ctx, s, func(s *step) (int, error) {
 		removed := s.pruneTasks(limit)
-		return removed + s.pruneGroups(limit-removed), nil
+		removed += s.pruneGroups(limit - removed)
+		return removed + s.pruneStats(limit-removed), nil
 	})
 }
 
@@ -132,4 +133,11 @@ func (s *step) pruneGroups(n int) (removed int) {
 		removed++
 	}
 	return removed
+}
+
+func (s *step) pruneStats(n int) (removed int) {
+	if n <= 0 {
+		return 0
+	}
+	return s.do("minute_prune", s.now.Add(-store.StatsKept), n)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -64,6 +65,9 @@ func listStable(_ *testing.T, w *world) {
 	w.sameIDs("List", append(ids(first.Items), ids(second.Items)...), want)
 }
 
+// Instants that are farther away than nanoseconds of 64 bits reach.
+var farAhead, farBehind = time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1066, 10, 14, 0, 0, 0, 0, time.UTC)
+
 func listFilters(_ *testing.T, w *world) {
 	k := w.join()
 	parent := w.put(func(s *store.Spec) { s.Kind = "parent" })
@@ -99,6 +103,9 @@ func listFilters(_ *testing.T, w *world) {
 		"unique":        {store.Filter{Unique: "key", Kinds: []string{kind}}, []store.ID{keyed}},
 		"before":        {store.Filter{Before: early}, []store.ID{parent}},
 		"after":         {store.Filter{After: w.now().Add(-w.u)}, []store.ID{keyed}},
+		"after the end": {store.Filter{After: farAhead}, nil},
+		"before time":   {store.Filter{Before: farBehind}, nil},
+		"in all time":   {store.Filter{Before: farAhead, After: farBehind, Queue: "other"}, []store.ID{child}},
 	} {
 		got := ids(w.list(c.filter))
 		if !slices.Equal(got, c.want) {

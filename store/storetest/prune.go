@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,10 +19,13 @@ func pruneTests() []test {
 		{"it works in chunks", pruneChunks},
 		{"a task does not expire before its OnEnd task ended", pruneOnEnd},
 		{"a task does not expire before its OnEnd task was deleted", pruneOnEndDeleted},
+		{"a task does not expire while its OnEnd task has failed and may be retried", pruneOnEndFailed},
+		{"a task does not expire while its OnEnd task was cancelled and may be retried", pruneOnEndCancelled},
 		{"without retention the payload stays until the OnEnd task has ended", pruneStripOnEnd},
 		{"without retention a member's payload stays until the keeper has ended", pruneStripMember},
 		{"what belongs to a removed task goes with it", pruneAll},
 		{"a removed task frees the key that it kept", pruneKey},
+		{"statistics stay for as long as the contract says", pruneStats},
 	}
 }
 
@@ -157,6 +161,57 @@ func pruneOnEndDeleted(t *testing.T, w *world) {
 	}
 }
 
+func pruneOnEndFailed(t *testing.T, w *world) {
+	k := w.join()
+	for _, retention := range []time.Duration{0, w.units(30)} {
+		task := k.start(retain(retention), func(s *store.Spec) {
+			s.Args, s.OnEnd = []byte("args"), &store.Spec{Kind: "after", Queue: queue, Retention: -1}
+		})
+		k.end(task, store.Outcome{Kind: store.OutcomeDone, Result: []byte("result")})
+		after := k.take("after")
+		k.fail(after)
+		for range 2 {
+			w.Pass(w.timing.Horizon + w.units(100))
+			w.promote()
+			w.prune()
+			if got := w.in(task.ID, store.Done); got.Stripped || string(got.Args) != "args" || string(got.Result) != "result" || !got.ExpireAt.IsZero() {
+				t.Errorf("the task is %+v, want it whole while its OnEnd task may be retried", got)
+			}
+			if w.get(after.ID).State == store.Failed {
+				w.ok("Retry", w.st.Retry(w.ctx(), after.ID))
+			}
+		}
+		k.done(k.take("after"))
+		w.promote()
+		if w.prune(); w.exists(task.ID) {
+			t.Errorf("the task is still there after its OnEnd task was retried and done")
+		}
+	}
+}
+
+func pruneOnEndCancelled(t *testing.T, w *world) {
+	k := w.join()
+	for _, c := range []struct{ keep, horizons time.Duration }{{0, 1}, {3 * w.timing.Horizon, 3}} {
+		task := k.start(retain(0), func(s *store.Spec) {
+			s.Args, s.OnEnd = []byte("args"), &store.Spec{Kind: "after", Queue: queue, Retention: c.keep}
+		})
+		k.done(task)
+		after := k.take("after")
+		k.end(after, store.Outcome{Kind: store.OutcomeCancel})
+		if got := w.get(task.ID); got.Stripped != (c.keep == 0) {
+			t.Errorf("after an OnEnd task that is kept for %v was cancelled, Stripped = %v, want %v", c.keep, got.Stripped, c.keep == 0)
+		}
+		w.Pass(c.horizons*w.timing.Horizon - 2*w.u)
+		w.prune()
+		w.in(task.ID, store.Done)
+		w.pass(3)
+		w.prune() // what it follows may go with it, or in the next pass
+		if w.prune(); w.exists(task.ID) || w.exists(after.ID) {
+			t.Errorf("the task or its OnEnd task is still there long after the retention of both")
+		}
+	}
+}
+
 func pruneAll(_ *testing.T, w *world) {
 	k := w.join()
 	task := k.start(retain(w.units(30)))
@@ -232,4 +287,47 @@ func pruneStripMember(_ *testing.T, w *world) {
 	w.promote()
 	w.stripped(members[0], true)
 	w.stripped(members[1], true)
+}
+
+func pruneStats(t *testing.T, w *world) {
+	if !w.e.Virtual {
+		return // 31 days do not pass on another clock
+	}
+	w.Pass(time.Minute - w.now().Sub(w.now().Truncate(time.Minute))) // a minute begins
+	first := w.now()
+	for range 3 {
+		w.put(func(s *store.Spec) { s.Kind = "a" })
+		w.put(func(s *store.Spec) { s.Kind = "b" })
+		w.Pass(time.Minute)
+	}
+	left := func() (begins []time.Time) {
+		all, err := w.st.Stats(w.ctx(), first, w.now().Add(time.Minute))
+		w.ok("Stats", err)
+		for _, m := range all {
+			begins = append(begins, m.At)
+		}
+		return slices.Compact(begins)
+	}
+	w.Pass(first.Add(store.StatsKept).Sub(w.now()))
+	w.prune()
+	if got := left(); len(got) != 3 {
+		t.Errorf("Stats = minutes %v after 31 days, want 3", got)
+	}
+	w.put() // counting goes on, and removes nothing by itself
+	w.Pass(time.Minute)
+	w.prune()
+	if got := left(); len(got) != 3 || !got[0].Equal(first.Add(time.Minute)) {
+		t.Errorf("Stats = minutes %v a minute later, want the first one gone", got)
+	}
+	w.Pass(time.Hour)
+	for range 10 {
+		n, err := w.st.Prune(w.ctx(), 1)
+		w.ok("Prune", err)
+		if n > 1 {
+			t.Errorf("Prune removed %d, want 1 at most", n)
+		}
+	}
+	if got := left(); len(got) != 1 {
+		t.Errorf("Stats = minutes %v in the end, want that of the last submit alone", got)
+	}
 }

@@ -16,6 +16,7 @@ func submitTests() []test {
 		{"a delay makes it scheduled", submitDelay},
 		{"the later of Delay and DueAt counts", submitLaterCounts},
 		{"a DueAt in the past is ready at once", submitPastDue},
+		{"a DueAt beyond all counting waits, or is due", submitFarDue},
 		{"a known id has no effect, whatever else the Spec says", submitKnownID},
 		{"a known id has no effect after the ending", submitKnownEnded},
 		{"a known id has no effect, whatever its unique key says", submitKnownKey},
@@ -102,6 +103,14 @@ func submitLaterCounts(t *testing.T, w *world) {
 			t.Errorf("DueAt of Delay %d and DueAt %d = %v, want %v", c.delay, c.due, got, want)
 		}
 	}
+}
+
+func submitFarDue(_ *testing.T, w *world) {
+	ahead := w.put(func(s *store.Spec) { s.DueAt = farAhead })
+	behind := w.put(func(s *store.Spec) { s.DueAt = farBehind })
+	w.promote()
+	w.in(ahead, store.Scheduled)
+	w.in(behind, store.Ready)
 }
 
 func submitPastDue(t *testing.T, w *world) {

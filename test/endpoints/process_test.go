@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlast-go/outlast/cmd/outlast/engine"
 	"github.com/outlast-go/outlast/endpoint"
 	"github.com/outlast-go/outlast/kernel"
-	"github.com/outlast-go/outlast/store"
-	"github.com/outlast-go/outlast/store/sqlite"
+	"github.com/outlast-go/outlast/test/servers"
 )
 
 // Variables by which a process of this test learns what it is.
@@ -33,7 +33,9 @@ const (
 func TestMain(m *testing.M) {
 	role := os.Getenv(envRole)
 	if role == "" {
-		os.Exit(m.Run())
+		code := m.Run()
+		servers.EndShared()
+		os.Exit(code)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := runRole(ctx, role)
@@ -42,16 +44,6 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, role+":", err)
 		os.Exit(1)
 	}
-}
-
-// openURL opens a store in a process of this test; an engine is added by one line.
-func openURL(ctx context.Context, url string) (store.Store, error) {
-	engine, place, _ := strings.Cut(url, ":")
-	switch engine {
-	case "sqlite":
-		return sqlite.Open(ctx, sqlite.Config{Path: place})
-	}
-	return nil, fmt.Errorf("no engine %q", engine)
 }
 
 // Echoes takes a moment and gives back what it was given.
@@ -67,7 +59,7 @@ var Echoes = endpoint.Define("echoes", func(ctx context.Context, in endpoint.Req
 })
 
 func runRole(ctx context.Context, role string) error {
-	st, err := openURL(ctx, os.Getenv(envStore))
+	st, err := engine.Open(ctx, os.Getenv(envStore))
 	if err != nil {
 		return err
 	}

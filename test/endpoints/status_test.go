@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,10 +23,12 @@ type gate struct {
 	*endpoint.Endpoint[Order, Order]
 	open    chan struct{}
 	entered chan string
+	linger  atomic.Bool // one whose context has ended stays until leave says so
+	leave   chan struct{}
 }
 
 func newGate() *gate {
-	g := &gate{open: make(chan struct{}), entered: make(chan string, 1000)}
+	g := &gate{open: make(chan struct{}), entered: make(chan string, 1000), leave: make(chan struct{})}
 	g.Endpoint = endpoint.Define("gate", func(ctx context.Context, in endpoint.Request[Order]) (Order, error) {
 		run := endpoint.From(ctx)
 		run.Progress(1, 2, "at the gate")
@@ -34,6 +37,9 @@ func newGate() *gate {
 		case <-g.open:
 			return in.Body, nil
 		case <-ctx.Done():
+			if g.linger.Load() {
+				<-g.leave
+			}
 			return in.Body, context.Cause(ctx)
 		}
 	})
@@ -222,6 +228,7 @@ func TestCancelFromEachState(t *testing.T) {
 		}
 		p.want(p.send("DELETE", scheduled, ""), 200, "scheduled")
 
+		g.linger.Store(true)
 		running := p.accepted("/gate", `{}`).Header.Get("Location")
 		g.arrive(p)
 		a := p.want(p.send("GET", running, ""), 200, "running")
@@ -230,6 +237,7 @@ func TestCancelFromEachState(t *testing.T) {
 		if !a.doc.CancelRequested || a.doc.Status != endpoint.InProgress {
 			t.Errorf("it is %s, want it asked to end", a.body)
 		}
+		close(g.leave)
 		p.ended(running, endpoint.Canceled)
 
 		close(g.open)

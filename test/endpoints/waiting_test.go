@@ -244,6 +244,7 @@ func TestAStatusOnlyMovesForward(t *testing.T) {
 		location := p.accepted("/tries", `{}`).Header.Get("Location")
 		events, _ := p.listen(t.Context(), location+"/events", "")
 		first := p.next(events)
+		p.watch(kernel.Config{RecoverEvery: 100 * time.Millisecond})
 		p.die()
 		p.work(tries.Serve, kernel.Config{RecoverEvery: 100 * time.Millisecond})
 		seen, last := []string{first.doc.Status.String()}, first

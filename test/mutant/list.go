@@ -102,5 +102,8 @@ func endings() []Mutant {
 		{"dead-letter-expires", "a task that failed is removed as if it had ended well", []Edit{{
 			end, "	if t.State != store.Done && t.State != store.Cancelled || !t.ExpireAt.IsZero() {", "	if !t.State.Terminal() || !t.ExpireAt.IsZero() {",
 		}}},
+		{"followed-expires", "a task is removed while its callback has failed and may be retried", []Edit{{
+			end, "return t.State != store.Done && !t.Stripped }", "return !t.State.Terminal() }",
+		}}},
 	}
 }

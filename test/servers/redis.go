@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -75,6 +74,12 @@ func NewRedis(t T, cfg RedisConfig) *Redis {
 	return s
 }
 
+// Dir has all files of the server.
+func (s *Redis) Dir() string { return s.dir }
+
+// Log is what the server has logged since it was started.
+func (s *Redis) Log() string { return s.process.out.String() }
+
 // speakTLS gives the server a second port that speaks TLS.
 func (s *Redis) speakTLS() {
 	cert, key := makeCertificate(s.t, s.dir)
@@ -103,6 +108,9 @@ func (s *Redis) Kill() { s.process.signal(os.Kill) }
 
 // Stop ends the server in order.
 func (s *Redis) Stop() { s.process.signal(os.Interrupt) }
+
+// Pid is the id of its process, while it runs: for those who measure it.
+func (s *Redis) Pid() int { return s.process.cmd.Process.Pid }
 
 // Mark is how much of the append-only file there is now.
 func (s *Redis) Mark() int64 {
@@ -227,36 +235,4 @@ func (s *Sentinels) URL(password string, options ...string) string {
 		user = ":" + password + "@"
 	}
 	return "redis+sentinel://" + user + strings.Join(s.Addrs, ",") + "/" + s.Master + "?" + strings.Join(options, "&")
-}
-
-// shared is the server that all tests of one program use that need no restart.
-var shared struct {
-	once sync.Once
-	url  string
-	end  []func()
-}
-
-// sharedT starts the shared server; what it cleans up is done by EndShared.
-type sharedT struct{ T }
-
-func (sharedT) Cleanup(end func()) { shared.end = append(shared.end, end) }
-
-// SharedRedis returns the address of one server for all tests of the program: OUTLAST_TEST_REDIS where that is set, otherwise a
-// private one, which TestMain must end with EndShared. Tests keep apart by their namespaces.
-func SharedRedis(t T) string {
-	t.Helper()
-	shared.once.Do(func() {
-		if shared.url = os.Getenv("OUTLAST_TEST_REDIS"); shared.url == "" {
-			shared.url = NewRedis(sharedT{t}, RedisConfig{Args: []string{"--databases", "1"}}).URL()
-		}
-	})
-	return shared.url
-}
-
-// EndShared ends the shared server, if one was started.
-func EndShared() {
-	for _, end := range shared.end {
-		end()
-	}
-	shared.end = nil
 }

@@ -25,6 +25,10 @@ type step struct {
 func (w *workload) start() {
 	for _, c := range w.clients {
 		c.tried = -1
+		if w.s.exact != nil {
+			w.launch(c, 0)
+			continue
+		}
 		w.launch(c, w.some(time.Second))
 	}
 }

@@ -43,9 +43,13 @@ func newContext(parent context.Context, p *process) *simContext {
 	return c
 }
 
-// find returns the nearest simContext at or above ctx.
+// find returns the nearest simContext at or above ctx whose end is also that of ctx: one that was detached by the standard library
+// (context.WithoutCancel) lasts longer.
 func find(ctx context.Context) *simContext {
 	c, _ := ctx.Value(simKey{}).(*simContext)
+	if c == nil || ctx.Done() == nil || c.err != nil && ctx.Err() == nil {
+		return nil
+	}
 	return c
 }
 

@@ -30,6 +30,9 @@ func (p *process) call(ctx context.Context, op string, do func() error) error {
 	if f == faultNone {
 		return p.deliver(ctx, s.delay(), s.delay(), do)
 	}
+	if f == faultStopBefore || f == faultStopAfter {
+		return p.stopAround(ctx, f, do)
+	}
 	s.stats.Faults[f]++
 	if op != "Beat" && op != "Join" || f == faultOutage || f == faultRestart {
 		return p.mangle(ctx, op, f, do)
@@ -67,10 +70,26 @@ func (p *process) mangle(ctx context.Context, op string, f fault, do func() erro
 	return p.deliver(ctx, s.delay(), s.delay()+s.stall(), do)
 }
 
+// stopAround is a call of a process that is stopped for longer than it takes to be declared dead: before the call is sent, or
+// while its answer is on the way.
+func (p *process) stopAround(ctx context.Context, f fault, do func() error) error {
+	s := p.sim
+	if f == faultStopAfter {
+		s.after(s.plan.latency, nil, func() { p.pause(s.plan.deadAfter * 2) })
+		return p.deliver(ctx, s.plan.latency/2, s.plan.latency, do)
+	}
+	p.pause(s.plan.deadAfter * 2)
+	if !s.travel(ctx, 1) {
+		return ctx.Err()
+	}
+	return p.deliver(ctx, s.delay(), s.delay(), do)
+}
+
 // deliver applies the call after there, whatever has become of the caller by then: paused, dead, or tired of waiting. The answer
 // takes back to return.
 func (p *process) deliver(ctx context.Context, there, back time.Duration, do func() error) error {
 	var answer error
+	p.sim.inFlight = max(p.sim.inFlight, p.sim.now+there+back)
 	p.sim.after(there, nil, func() { answer = do() })
 	if !p.sim.travel(ctx, there+back) {
 		return ctx.Err()
@@ -129,6 +148,8 @@ func (s *Sim) draw(p *process) fault {
 	switch {
 	case s.healing:
 		return faultNone
+	case s.exact != nil:
+		return s.exact.next(s, p)
 	case s.awayUntil > s.now && s.restarting:
 		return faultRestart
 	case s.awayUntil > s.now:

@@ -129,10 +129,11 @@ func (w *workload) served() bool {
 	return true
 }
 
-// finished reports whether nothing is left to do.
-func (w *workload) finished() bool {
-	return w.mended && w.served() && len(w.pending(1)) == 0
-}
+// over reports whether all that was asked for has come, and ended.
+func (w *workload) over() bool { return w.served() && len(w.pending(1)) == 0 }
+
+// finished reports whether nothing is left to do, nor for an operator.
+func (w *workload) finished() bool { return w.mended && w.over() }
 
 // pending lists up to limit things that have not ended.
 func (w *workload) pending(limit int) []string {

@@ -23,10 +23,14 @@ const (
 	faultOutage           // the store is away for everybody
 	faultRestart          // the store was restarted: all sessions are gone
 	faultCount
+
+	// What only a schedule of faults asks for; where they are drawn, the mishaps have it.
+	faultStopBefore = faultCount     // stopped beyond dead-after; sent when the process goes on
+	faultStopAfter  = faultCount + 1 // applied; stopped beyond dead-after before the answer is there
 )
 
-var faultNames = [faultCount]string{
-	"none", "die-before", "die-after", "refused", "lost-answer", "late-packet", "late-answer", "cut", "outage", "restart",
+var faultNames = [...]string{
+	"none", "die-before", "die-after", "refused", "lost-answer", "late-packet", "late-answer", "cut", "outage", "restart", "stop-before", "stop-after",
 }
 
 // mishap is what may befall a process, or the world.

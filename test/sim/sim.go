@@ -26,6 +26,7 @@ type Sim struct {
 	restarting bool
 	healing    bool
 	healedAt   time.Duration
+	inFlight   time.Duration // when the last packet on its way arrives
 
 	kills   int // of processes
 	applied int // calls that may have changed something
@@ -38,6 +39,7 @@ type Sim struct {
 	left     func(p *process) // told of each process that ended by itself
 
 	work    *workload
+	exact   *schedule // the faults, where they are not drawn
 	shadow  *shadow
 	stats   *Totals
 	tracing bool
@@ -82,6 +84,13 @@ func Run(seed uint64, totals *Totals, trace func(line string)) Result {
 }
 
 func newSim(seed uint64, totals *Totals) *Sim {
+	s := newWorld(seed, makePlan(seed, rand.New(rand.NewPCG(seed, 4))), totals)
+	s.work.fill()
+	return s
+}
+
+// newWorld is a world by a plan, in which nobody wants anything yet.
+func newWorld(seed uint64, p plan, totals *Totals) *Sim {
 	s := &Sim{
 		scheduler: newScheduler(seed),
 		seed:      seed,
@@ -94,7 +103,7 @@ func newSim(seed uint64, totals *Totals) *Sim {
 	s.crash = func(p *process, value any, stack []byte) {
 		s.fail("K5", "%s panicked: %v\n%s", p.name, value, stack)
 	}
-	s.plan = makePlan(seed, rand.New(rand.NewPCG(seed, 4)))
+	s.plan = p
 	s.memory = memory.New(memory.Config{
 		Clock:    s.storeNow,
 		Timing:   s.plan.timing,
@@ -154,12 +163,11 @@ func (s *Sim) run() {
 	if s.tracing {
 		s.tracef(nil, "plan: %+v", s.plan)
 	}
-	for range s.plan.workers {
-		s.startWorker(time.Duration(s.chance.Int64N(int64(time.Second))))
+	if s.exact == nil {
+		s.swarm()
+	} else {
+		s.rehearse()
 	}
-	s.work.start()
-	s.mishaps()
-	s.runUntil(s.plan.chaos, nil)
 	if s.broken == nil {
 		s.heal()
 	}
@@ -167,6 +175,25 @@ func (s *Sim) run() {
 		s.scan("end")
 		s.checkEnd()
 	}
+}
+
+// swarm lets faults befall everything at random for a while.
+func (s *Sim) swarm() {
+	for range s.plan.workers {
+		s.startWorker(time.Duration(s.chance.Int64N(int64(time.Second))))
+	}
+	s.work.start()
+	s.mishaps()
+	s.runUntil(s.plan.chaos, nil)
+}
+
+// rehearse lets the work be done under a schedule of faults: workers first, then who wants something of them.
+func (s *Sim) rehearse() {
+	for i := range s.plan.workers {
+		s.startWorker(time.Duration(i) * 10 * time.Millisecond)
+	}
+	s.after(100*time.Millisecond, nil, s.work.start)
+	s.runUntil(s.plan.chaos, func() bool { return s.now > 100*time.Millisecond && s.work.over() })
 }
 
 // bury ends what is left, so that no goroutine outlives the run.
@@ -197,8 +224,12 @@ func (s *Sim) heal() {
 	if !s.settled("after the faults") {
 		return
 	}
-	s.lastKill()
-	if s.broken == nil && s.settled("after the last kill") {
+	if s.exact == nil {
+		s.lastKill()
+	} else {
+		s.runUntil(s.inFlight+2*s.plan.beat, nil) // a packet that was stuck may change everything, and beats tell who is who
+	}
+	if s.broken == nil && s.settled("after the last fault") {
 		s.shutDown()
 	}
 }

@@ -40,6 +40,7 @@ func (s *Sim) startWorker(d time.Duration) {
 		for _, kind := range kinds {
 			k.Handle(kind, s.work.handler(p))
 		}
+		serveSagas(k)
 		p.main(func(ctx context.Context) { s.worker(ctx, p) })
 	})
 }

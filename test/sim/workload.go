@@ -82,11 +82,16 @@ func newWorkload(s *Sim, r *rand.Rand) *workload {
 	for range s.plan.clients {
 		w.clients = append(w.clients, &client{w: w})
 	}
+	return w
+}
+
+// fill makes up the work that the plan's mix asks for.
+func (w *workload) fill() {
+	m, r := w.s.plan.mix, w.r
 	w.limits()
-	for range s.plan.mix.tasks {
+	for range m.tasks {
 		w.add()
 	}
-	m := s.plan.mix
 	if m.groups {
 		for range 1 + r.IntN(2) {
 			w.addGroup()
@@ -99,7 +104,6 @@ func newWorkload(s *Sim, r *rand.Rand) *workload {
 		w.addSchedule()
 	}
 	w.nuisances()
-	return w
 }
 
 // id makes an id as a client with a clock of its own would.

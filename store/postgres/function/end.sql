@@ -75,13 +75,17 @@ end $$;
 create or replace function may_expire(of uuid) returns void language plpgsql as $$
 declare
 	t task;
+	next uuid;
 begin
 	select * into t from ended where id = of for update;
 	if not found or t.state = 'failed' or t.expire_at is not null or t.grp is not null and t.stage <> 4 then
 		return;
 	end if;
-	if t.follows and exists (select 1 from task where id = on_end_id(t.id, t.round)) then
-		return;
+	if t.follows then
+		next := on_end_id(t.id, t.round);
+		if exists (select 1 from task where id = next) or exists (select 1 from ended where id = next and state <> 'done' and not stripped) then
+			return; -- it may yet run
+		end if;
 	end if;
 	t := let_expire(t);
 	update ended set stripped = t.stripped, result = t.result, history = t.history, expire_at = t.expire_at,

@@ -137,7 +137,8 @@ begin
 		'more', is_ripe(now), 'next', case when at is null then 0 else greatest(at - now, 1) end, 'hints', hints());
 end $$;
 
--- prune removes up to so many terminal tasks and groups that have expired. request: limit.
+-- prune removes up to so many terminal tasks and groups that have expired, and statistics that are too old. request: limit, stats (for how
+-- long those are kept).
 create or replace function prune(req jsonb) returns jsonb language plpgsql as $$
 declare
 	now constant bigint := begin_step(req);
@@ -167,5 +168,12 @@ begin
 		select id from grp where gone_at <= now and members = 0 order by gone_at, id limit n - removed for update skip locked
 	) x;
 	delete from grp where id = any (plain);
-	return jsonb_build_object('removed', removed + cardinality(plain), 'hints', hints());
+	removed := removed + cardinality(plain);
+	if removed < n then
+		delete from stat where ctid in (
+			select ctid from stat where at < now - (req->>'stats')::bigint order by at limit n - removed for update skip locked);
+		get diagnostics before = row_count;
+		removed := removed + before;
+	end if;
+	return jsonb_build_object('removed', removed, 'hints', hints());
 end $$;

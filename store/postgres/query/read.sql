@@ -118,3 +118,12 @@ delete from ns.watch where handle = $1 or until < (extract(epoch from clock_time
 
 -- name: poll takes queues, a worker and tasks as JSON; returns what a watcher would have been told.
 select ns.poll($1::text::jsonb);
+
+-- name: settings returns the settings of the server that decide what survives and who is cut off, and how many connections there are.
+select name, setting from pg_settings
+where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'idle_session_timeout', 'idle_in_transaction_session_timeout',
+	'statement_timeout', 'lock_timeout', 'tcp_keepalives_idle', 'max_connections', 'synchronous_standby_names', 'autovacuum')
+union all
+select 'connections', count(*)::text from pg_stat_activity where backend_type = 'client backend'
+union all
+select 'standbys', count(*)::text from pg_stat_replication;

@@ -76,19 +76,12 @@ local function tally(queue, what, n)
 	tallies[k] = (tallies[k] or 0) + n
 end
 
-local KEPT_MINUTES = 31 * 24 * 60
-
 local function flush_sums()
 	if next(stats) then
 		local minute = floor(now / 60000000)
 		local key = P .. 'stat:' .. str(minute)
 		for k, n in pairs(stats) do call('HINCRBY', key, k, str(n)) end
-		if call('ZADD', P .. 'minutes', str(minute), str(minute)) == 1 then
-			for _, old in ipairs(call('ZRANGEBYSCORE', P .. 'minutes', '-inf', str(minute - KEPT_MINUTES), 'LIMIT', 0, 10)) do
-				call('DEL', P .. 'stat:' .. old)
-				call('ZREM', P .. 'minutes', old)
-			end
-		end
+		call('ZADD', P .. 'minutes', str(minute), str(minute))
 	end
 	for k, n in pairs(tallies) do
 		if n ~= 0 and call('HINCRBY', P .. 'queues', k, str(n)) == 0 then call('HDEL', P .. 'queues', k) end

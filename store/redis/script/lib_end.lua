@@ -40,12 +40,12 @@ local function strip(t)
 	end
 end
 
--- may_expire sets when a task is removed, once nothing holds it back: the task that follows its ending, its group.
+-- may_expire sets when a task is removed, once nothing holds it back: the task that follows its ending and may yet run, its group.
 local function may_expire(t)
 	if t.state ~= 'done' and t.state ~= 'cancelled' or t.expire then return end
 	if t.next then
 		local following = task(t.next)
-		if following and not terminal(following.state) then return end
+		if following and following.state ~= 'done' and not following.stripped then return end
 	end
 	if t.group and not t.marked then return end
 	local keep = t.keep or 0

@@ -1,6 +1,6 @@
 -- flags: allow-oom
--- Prune removes terminal tasks and groups that have expired.
--- takes {limit}, returns {removed}
+-- Prune removes terminal tasks and groups that have expired, and statistics that are too old.
+-- takes {limit, stats}: stats is for how many microseconds those are kept; returns {removed}
 -- keeps: nothing that is not terminal is ever removed.
 local removed = 0
 for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'expiry', '-inf', str(now), 'LIMIT', 0, req.limit)) do
@@ -28,5 +28,13 @@ for _, id in ipairs(bare) do
 			removed = removed + 1
 		end
 	end
+end
+left = req.limit - removed
+local before = '(' .. str(floor((now - req.stats + 59999999) / 60000000)) -- minutes that began before that instant
+local old = left > 0 and call('ZRANGEBYSCORE', P .. 'minutes', '-inf', before, 'LIMIT', 0, left) or {}
+for _, minute in ipairs(old) do
+	call('DEL', P .. 'stat:' .. minute)
+	call('ZREM', P .. 'minutes', minute)
+	removed = removed + 1
 end
 return answer({ removed = removed })

@@ -12,6 +12,9 @@ on conflict do update set
 select at, queue, kind, submitted, claimed, done, failed, cancelled, retried, crashed, waited, ran
 from minute where at >= ?1 and at < ?2 order by at, queue, kind;
 
+-- name: minute_prune takes an instant and a count; removes so many minutes that are older.
+delete from minute where (at, queue, kind) in (select at, queue, kind from minute where at < ?1 order by at limit ?2);
+
 -- name: queue_add takes a queue and what to add to its counts.
 insert into queue (name, total, ready, scheduled, parked, running) values (?1, ?2, ?3, ?4, ?5, ?6)
 on conflict do update set

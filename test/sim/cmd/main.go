@@ -1,4 +1,5 @@
-// Command sim runs the seeded simulation of the kernel over the memory store, one simulation per core at a time.
+// Command sim runs the seeded simulation of the kernel over the memory store, one simulation per core at a time; or, with -exhaust,
+// small pieces of work under every schedule of one fault, or of two.
 package main
 
 import (
@@ -32,7 +33,17 @@ func main() {
 	flag.Float64Var(&o.minutes, "minutes", 0, "run for so long instead, whatever the number of seeds")
 	flag.BoolVar(&o.json, "json", false, "print the totals as JSON too")
 	flag.BoolVar(&o.verbose, "v", false, "tell which cells were not reached")
+	faults := flag.Int("exhaust", 0, "run all schedules of so many faults: 1 or 2")
+	like := flag.String("scenario", "", "with -exhaust: only the cases whose name matches, as in ^group.*/proof")
+	name := flag.String("replay", "", "run this case, as in retry/proof, and print its trace")
+	list := flag.String("faults", "", "with -replay: its faults, as in die-after@3,stop-before@9")
 	flag.Parse()
+	switch {
+	case *name != "":
+		os.Exit(rehearse(*name, *list))
+	case *faults != 0:
+		os.Exit(exhaust(*faults > 1, *like, o.workers))
+	}
 	if *one >= 0 {
 		os.Exit(replay(uint64(*one)))
 	}
