@@ -143,17 +143,14 @@ func atOnce(runs []*run) int {
 	return most
 }
 
-// charged is when tasks were first claimed: what comes back after a death is not charged again.
+// charged is when tasks were first claimed. What comes back after a death has a later epoch, and is not charged again; a first claim
+// whose process died before its handler said so is not seen.
 func charged(runs []*run) []int64 {
-	first := map[string]int64{}
-	for _, r := range runs {
-		if at, ok := first[r.task]; !ok || r.claimed < at {
-			first[r.task] = r.claimed
-		}
-	}
 	var list []int64
-	for _, at := range first {
-		list = append(list, at)
+	for _, r := range runs {
+		if r.epoch == 1 {
+			list = append(list, r.claimed)
+		}
 	}
 	slices.Sort(list)
 	return list

@@ -94,6 +94,13 @@ begin
 		return false;
 	end if;
 	now := clock(); -- what was locked may be younger than this step
+	if cardinality(charge) > 0 then
+		-- Rates are charged for starts as of now, not as of when room for them was found: no window has more.
+		update lim l set tats = (
+			select array_agg(greatest(a, now + s * c.n) order by i) from unnest(l.tats, l.steps) with ordinality as r (a, s, i)
+		) from (select t.lim, count(*) as n from task t where t.id = any (charge) and not t.charged group by t.lim) c
+		where l.key = c.lim and l.is_set and cardinality(l.steps) > 0;
+	end if;
 	select count(*) into held from (select 1 from task where state = 'running' and worker = owner limit 2) h;
 	if held = 1 then
 		-- What ran alone has company now. One that is being written this moment is waited for only if it matters.

@@ -91,6 +91,7 @@ create or replace function take_slot(name text, was_charged boolean, now bigint)
 declare
 	l lim;
 begin
+	now := clock(); -- the limit is locked: its rates were charged before now, and not after
 	insert into lim as o (key, running) values (name, 1)
 	on conflict (key) do update set running = o.running + 1
 	returning * into l;
@@ -116,6 +117,7 @@ create or replace function take_slots(name text, many bigint, fresh bigint, now 
 declare
 	l lim;
 begin
+	now := clock(); -- as in take_slot
 	insert into lim as o (key, running) values (name, many)
 	on conflict (key) do update set
 		running = o.running + many,

@@ -54,6 +54,7 @@ begin
 					end if;
 				end if;
 				may_wait := false;
+				now := clock(); -- who held the limit before has charged it later than this step began: an older clock would take that back
 				if l.is_set then
 					top_of := rates_open(l, now);
 					for i in 1 .. cardinality(v_kind) loop
