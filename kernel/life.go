@@ -31,8 +31,9 @@ func (k *Kernel) Run(ctx context.Context) error {
 	}
 	inner, end := k.env.WithCancel(k.life)
 	beats, endBeats := k.env.WithCancel(k.life)
+	k.declareLimits(inner) // before the first claim; what fails now is tried again by limitLoop
 	loops, beating := newCrew(k.env), newCrew(k.env)
-	for _, loop := range []func(context.Context){k.guardLoop, k.claimLoop, k.sweepLoop, k.pruneLoop, k.tickLoop, k.watchWork} {
+	for _, loop := range []func(context.Context){k.guardLoop, k.claimLoop, k.sweepLoop, k.pruneLoop, k.tickLoop, k.watchWork, k.limitLoop} {
 		loops.Go(func() { loop(inner) })
 	}
 	beating.Go(func() { k.beatLoop(beats) })
