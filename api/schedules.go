@@ -10,10 +10,10 @@ import (
 // Schedule is a rule by which tasks are submitted.
 type Schedule struct {
 	Name     string    `json:"name,omitempty"` // of answers: the path names it
-	Rule     string    `json:"rule"`           // every 5m
+	Rule     string    `json:"rule"`           // every 5m, or a cron expression
 	Zone     string    `json:"zone,omitempty"`
 	CatchUp  string    `json:"catchUp,omitempty"` // all, none; empty: the last tick that was missed
-	Overlap  string    `json:"overlap,omitempty"` // allow; empty: a tick passes while the task before has not ended
+	Overlap  string    `json:"overlap,omitempty"` // allow, queue; empty: a tick passes while the task before has not ended
 	Jitter   Span      `json:"jitter,omitempty"`
 	Paused   bool      `json:"paused,omitempty"`
 	Task     NewTask   `json:"task"`
@@ -77,8 +77,10 @@ func putSchedule(q *request, in Schedule) (Schedule, error) {
 	case "":
 	case "allow":
 		s.Overlap = "allow"
+	case "queue":
+		s.Overlap = "queue"
 	default:
-		return Schedule{}, fmt.Errorf("%w: overlap is %.40q; use allow or nothing", kernel.ErrInvalid, in.Overlap)
+		return Schedule{}, fmt.Errorf("%w: overlap is %.40q; use allow, queue or nothing", kernel.ErrInvalid, in.Overlap)
 	}
 	stored, err := q.k.PutSchedule(q, s)
 	if err != nil {

@@ -129,7 +129,15 @@
 // names, beginning after the Cursor of the request; a turn takes as many tasks as the lane's weight (default 1). Rank is taken
 // anew after each turn. Inside a lane: priority, high first, then DueAt (the submit's time if it had none), then id. An ordered lane goes by id alone,
 // one at a time: its head is the oldest task of its queue, kind, lane and limit key that has not ended, suspect or not; a head that is scheduled, parked or held lets the lane wait. With
-// OrderBlock a failed task stays the head until it is retried or deleted.
+// OrderBlock a failed task stays the head until it is retried or deleted. With OrderFail, as long as it is neither, those of the line
+// that come after it and were submitted before it failed end as failed as well, reason order: a claim ends what it meets of them, in
+// chunks (an Owned one is asked instead). What is submitted after the failure runs.
+//
+// # Unique keys
+//
+// A key is of one kind. Who submits under a key that is held is told which task stands, or which one it has replaced; nothing is
+// dropped in silence. Replace and Latest end a holder that waits; Latest takes the key from one that runs, which goes on and no longer has
+// a key to let go of. So with Latest at most one waits under a key, and it is the last that came.
 //
 // # Notices
 //
