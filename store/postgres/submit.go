@@ -150,12 +150,8 @@ func (s *Store) submit(ctx context.Context, c querier, req store.SubmitRequest) 
 
 // submitNow submits in a transaction of its own, and tells of it.
 func (s *Store) submitNow(ctx context.Context, req store.SubmitRequest) (store.SubmitResult, error) {
-	if spec := s.readyAlone(&req); spec != nil {
-		fresh, err := s.submitReady(ctx, spec)
-		if fresh || err != nil {
-			done := store.Submitted{ID: spec.ID, State: store.Ready, Fingerprint: spec.Fingerprint}
-			return store.SubmitResult{Groups: []error{}, Specs: []store.Submitted{done}}, err
-		}
+	if s.allReady(&req) {
+		return s.submitReady(ctx, req.Specs)
 	}
 	res, h, err := s.submit(ctx, s.pool, req)
 	if err == nil {
