@@ -155,13 +155,7 @@ func askTasks(ctx context.Context, c querier, query string, req, res any) (tasks
 		if err := rows.Scan(append([]any{nil}, r.targets()...)...); err != nil {
 			return nil, err
 		}
-		tasks = append(tasks, given(r.task()))
+		tasks = append(tasks, r.task())
 	}
 	return tasks, rows.Err()
-}
-
-// given is a task as a claimer gets it.
-func given(t store.Task) store.Task {
-	t.History = nil
-	return t
 }

@@ -21,6 +21,7 @@ type completeRequest struct {
 	Horizon int64       `json:"horizon"`
 	Items   []fenceWire `json:"items"`
 	Quick   bool        `json:"quick,omitempty"` // some item is
+	Brief   bool        `json:"brief"`           // no word of the items if all of them are done so
 	Claim   *claimWire  `json:"claim,omitempty"`
 }
 
@@ -94,6 +95,11 @@ func (s *Store) complete(ctx context.Context, req store.CompleteRequest) (store.
 	s.publishWire(got.Hints)
 	s.moved(len(req.Items) + len(tasks))
 	res.Items = make([]store.Completed, len(req.Items))
+	if got.Items == nil {
+		for i := range res.Items {
+			res.Items[i].State = store.Done
+		}
+	}
 	for i, item := range got.Items {
 		res.Items[i] = completed(item, req.Items[i].Fence, bad[i])
 	}
@@ -109,7 +115,7 @@ func (s *Store) complete(ctx context.Context, req store.CompleteRequest) (store.
 
 // completeRequest prepares the items; those that can never be applied are sent for their fences alone, and said why in their place.
 func (s *Store) completeRequest(items []store.Completion) (completeRequest, []error) {
-	wire := completeRequest{Horizon: int64(s.cfg.Timing.Horizon), Items: []fenceWire{}}
+	wire := completeRequest{Horizon: int64(s.cfg.Timing.Horizon), Items: []fenceWire{}, Brief: true}
 	bad := make([]error, len(items))
 	times := map[store.ID]int{}
 	for i := range items {

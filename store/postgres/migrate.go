@@ -22,7 +22,7 @@ var (
 
 // schemaVersion is the number of the last migration. The functions belong to it: one that changes needs a new number, as programs of
 // the old one call it, too.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // migrationLock is the key of the lock under which schemas are made; one for all namespaces, as extensions of the server's catalogue
 // do not always bear being made side by side.
@@ -119,7 +119,7 @@ type queries struct {
 }
 
 // readQueries reads the statements. In them ns and :schema stand for the schema, :name for its name as a text, :task for the columns of
-// a task, :given for those of one that a function hands out.
+// a task, :given for those of one that a claim hands out, which has no history.
 func readQueries(schema string) (*queries, error) {
 	q := &queries{schema: schema, texts: map[string]string{}}
 	quoted := pgx.Identifier{schema}.Sanitize()
@@ -142,7 +142,7 @@ func readQueries(schema string) (*queries, error) {
 				}
 			}
 			body = strings.TrimSuffix(strings.TrimSpace(strings.Join(lines, "\n")), ";")
-			body = strings.NewReplacer("ns.", quoted+".", ":schema", quoted, ":name", schema, ":given", list("(c.t).", columns), ":task", list("f.", columns)).Replace(body)
+			body = strings.NewReplacer("ns.", quoted+".", ":schema", quoted, ":name", schema, ":given", strings.Replace(list("c.", columns), "c.history", "null::jsonb", 1), ":task", list("f.", columns)).Replace(body)
 			q.texts[name] = body
 		}
 	}

@@ -84,6 +84,9 @@ func (r *row) task() store.Task {
 }
 
 func decodeHistory(b []byte) []store.Event {
+	if len(b) == 0 {
+		return nil // it was not asked for
+	}
 	var list [][5]json.RawMessage
 	if json.Unmarshal(b, &list) != nil || len(list) == 0 {
 		return nil

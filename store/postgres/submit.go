@@ -150,6 +150,9 @@ func (s *Store) submit(ctx context.Context, c querier, req store.SubmitRequest) 
 
 // submitNow submits in a transaction of its own, and tells of it.
 func (s *Store) submitNow(ctx context.Context, req store.SubmitRequest) (store.SubmitResult, error) {
+	if s.allReady(&req) {
+		return s.submitReady(ctx, req.Specs)
+	}
 	res, h, err := s.submit(ctx, s.pool, req)
 	if err == nil {
 		s.publish(&h)

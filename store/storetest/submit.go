@@ -12,12 +12,14 @@ import (
 func submitTests() []test {
 	return []test{
 		{"a task is stored as it was said", submitKeepsAll},
+		{"a task that hangs on nothing is stored as it was said, alone and among others", submitKeepsPlain},
 		{"a task without delay is ready at once", submitReady},
 		{"a delay makes it scheduled", submitDelay},
 		{"the later of Delay and DueAt counts", submitLaterCounts},
 		{"a DueAt in the past is ready at once", submitPastDue},
 		{"a DueAt beyond all counting waits, or is due", submitFarDue},
 		{"a known id has no effect, whatever else the Spec says", submitKnownID},
+		{"a known id has no effect among others that are new", submitKnownAmong},
 		{"a known id has no effect after the ending", submitKnownEnded},
 		{"a known id has no effect, whatever its unique key says", submitKnownKey},
 		{"the same id twice in one call is one task", submitTwiceInOne},
@@ -60,6 +62,35 @@ func submitKeepsAll(t *testing.T, w *world) {
 	}
 	if want := got.CreatedAt.Add(w.units(40)); !w.near(got.StartByAt, want) {
 		t.Errorf("StartByAt = %v, want %v", got.StartByAt, want)
+	}
+}
+
+func submitKeepsPlain(t *testing.T, w *world) {
+	spec := func() store.Spec {
+		return store.Spec{
+			ID: w.id(), Kind: "mail.send/v1:x", Queue: "mail", Lane: "tenant 7", Limit: "host:example.org", Priority: -3,
+			Args: []byte("\x00\x01binary\xff"), StartBy: w.units(40), Timeout: w.units(5), Fingerprint: "sha256:00ff", Line: 1 << 40, Owned: true,
+			Retry: store.Retry{Max: 7, Base: w.units(2), Factor: 1.5, Cap: w.units(30), CrashSpends: true, Exact: true}, Parent: w.id(),
+			Labels: map[string]string{"team": "blue", "empty": ""}, Correlation: "corr-1", Trace: "00-abc-def-01", Sealed: w.id(), Retention: -1,
+		}
+	}
+	bare, ordered := store.Spec{ID: w.id(), Kind: "k", Queue: "q"}, spec()
+	ordered.Order, ordered.Priority = store.OrderBlock, 5
+	for _, call := range [][]store.Spec{{spec()}, {bare}, {ordered, spec(), {ID: w.id(), Kind: "k", Queue: "q"}, spec()}} {
+		for i, res := range w.submit(call...) {
+			want := plainSpec(call[i])
+			task := w.in(call[i].ID, store.Ready)
+			want.DueAt = plainTime(task.DueAt)
+			if got := plainSpec(task.Spec); !reflect.DeepEqual(got, want) {
+				t.Errorf("Get = %+v, want %+v", got, want)
+			}
+			if want := (store.Submitted{ID: call[i].ID, State: store.Ready, Fingerprint: call[i].Fingerprint}); res != want {
+				t.Errorf("Submit = %+v, want %+v", res, want)
+			}
+			if call[i].StartBy > 0 && !w.near(task.StartByAt, task.CreatedAt.Add(w.units(40))) || call[i].StartBy == 0 && !task.StartByAt.IsZero() {
+				t.Errorf("StartByAt = %v of StartBy %v, want it counted from %v", task.StartByAt, call[i].StartBy, task.CreatedAt)
+			}
+		}
 	}
 }
 
@@ -133,6 +164,29 @@ func submitKnownID(t *testing.T, w *world) {
 		t.Errorf("Submit = %+v, want %+v", res, want)
 	}
 	w.same(before)
+}
+
+func submitKnownAmong(t *testing.T, w *world) {
+	specs := w.specs(4)
+	ended := specs[0]
+	w.submit(ended)
+	k := w.join()
+	k.done(k.take())
+	w.submit(specs[2])
+	before := w.get(specs[2].ID)
+	for i, res := range w.submit(specs...) {
+		want := store.Submitted{ID: specs[i].ID, State: store.Ready, Existed: i == 0 || i == 2}
+		if i == 0 {
+			want.State = store.Done
+		}
+		if res != want {
+			t.Errorf("item %d = %+v, want %+v", i, res, want)
+		}
+	}
+	w.same(before)
+	if got := k.claim(5); len(got) != 3 {
+		t.Errorf("Claim took %d tasks, want 3", len(got))
+	}
 }
 
 // FT-25

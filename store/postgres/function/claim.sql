@@ -6,6 +6,10 @@ create or replace view full_task as
 	union all
 	select t.*, b.rest, b.args, b.labels, b.on_end, b.error from ended t join body b on b.id = t.id;
 
+-- claimed is a row of what a claim answers: the first has meta alone, each further one a task. Functions of older versions that hand out
+-- tasks otherwise had other names, and stay for the programs that call them.
+create or replace view claimed as select null::jsonb as meta, f.* from full_task f;
+
 -- guard holds a worker's incarnation by a lock that conflicts with the mark of its death, alone or with others. It returns whether
 -- the worker lives. A lock of the session table, not of the row: beats and claims come all the time, and write nothing for it.
 create or replace function guard(of text, only_me boolean) returns boolean language plpgsql as $$
@@ -89,6 +93,7 @@ declare
 	held bigint;
 	noted bigint;
 	others uuid[];
+	waits constant text := 'ready'; -- no constant where it is used: rows are found by their ids, never through an index of all that wait
 begin
 	if cardinality(ids) = 0 then
 		return false;
@@ -116,7 +121,7 @@ begin
 			started_at = now, told = t.asked <> '', alone = held = 0 and cardinality(ids) = 1, saves = 0, start_by_at = null,
 			deadline_at = case when t.timeout > 0 then now + t.timeout end, charged = t.charged or t.id = any (charge),
 			history = add_event(t.history, now, 'claimed', t.epoch + 1, owner, '')
-		where t.id = any (ids) and t.state = 'ready'
+		where t.id = any (ids) and t.state = waits
 		returning t.id, t.queue, t.kind, t.ready_at
 	), counted as (
 		insert into stat as m (at, queue, kind, shard, claimed, waited)
@@ -168,19 +173,21 @@ begin
 	wait := next_claim(req, now);
 end $$;
 
--- claim takes ready tasks. request: worker, nonce, repeat, queues (queue, slots, cursor), kinds, suspects, aged. The first row
--- has the answer in meta, each further row a task.
-create or replace function claim(req jsonb) returns table (meta jsonb, t full_task) language plpgsql as $$
+-- claim_rows takes ready tasks. request: worker, nonce, repeat, queues (queue, slots, cursor), kinds, suspects, aged.
+create or replace function claim_rows(req jsonb) returns setof claimed language plpgsql as $$
 declare
 	now constant bigint := begin_step(req);
 	got record;
+	head claimed;
 begin
 	if not guard(req->>'worker', coalesce((req->>'suspects')::int, 0) > 0) then
-		return query select jsonb_build_object('err', 'dead'), null::full_task;
+		head.meta := jsonb_build_object('err', 'dead');
+		return next head;
 		return;
 	end if;
 	select * into got from claim_step(req, now);
-	return query select jsonb_build_object('again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints()), null::full_task;
-	return query select null::jsonb, row(live.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	head.meta := jsonb_build_object('again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints());
+	return next head;
+	return query select null::jsonb, live.*, b.rest, b.args, b.labels, b.on_end, b.error
 	from unnest(got.ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;

@@ -1,8 +1,9 @@
--- complete ends runs. request: items in order (see complete_one). Of those that can be done in one statement it does all in one.
+-- complete ends runs. request: items in order (see complete_one). Of those that can be done in one statement it does all in one. It
+-- returns what became of each; with brief, null if all were done so.
 create or replace function complete_all(req jsonb, now bigint) returns jsonb language plpgsql as $$
 declare
 	item jsonb;
-	quick jsonb := '{}';
+	plain uuid[];
 	res jsonb[] := '{}';
 	ids uuid[];
 begin
@@ -11,10 +12,13 @@ begin
 		perform 1 from task where id = any (ids) order by id for update; -- in one order, as others lock them
 	end if;
 	if req ? 'quick' then
-		quick := complete_quick(req->'items', now);
+		plain := complete_plain(req->'items', now);
+		if req ? 'brief' and cardinality(plain) = cardinality(ids) then
+			return null;
+		end if;
 	end if;
 	for item in select * from jsonb_array_elements(req->'items') loop
-		if quick ? (item->>'id') then
+		if (item->>'id')::uuid = any (plain) then
 			res := array_append(res, '["done", false]');
 		else
 			res := array_append(res, complete_one(item, now));
@@ -23,13 +27,15 @@ begin
 	return to_jsonb(res);
 end $$;
 
--- complete_quick ends runs that are done and bring nothing but a result, of tasks on which nothing else hangs but a group: the items that say
--- quick. Each of their ids occurs once. A group is written once for all of its members, after them, in the order of ids. It returns an object of those it ended; the others take the long road.
-create or replace function complete_quick(items jsonb, now bigint) returns jsonb language plpgsql as $$
+-- complete_plain ends runs that are done and bring nothing but a result, of tasks on which nothing else hangs but a group: the items that say
+-- quick. Each of their ids occurs once. A group is written once for all of its members, after them, in the order of ids. It returns those it
+-- ended; the others take the long road.
+create or replace function complete_plain(items jsonb, now bigint) returns uuid[] language plpgsql as $$
 declare
 	horizon constant bigint := current_setting('outlast.horizon')::bigint;
 	watched constant boolean := current_setting('outlast.watched')::boolean;
-	took jsonb;
+	runs constant text := 'running'; -- no constant where it is used: rows are found by their ids, never through an index of all that run
+	took uuid[];
 	noted bigint;
 	sums jsonb;
 	s record;
@@ -41,7 +47,7 @@ begin
 		from jsonb_to_recordset(items) as x (id uuid, epoch bigint, nonce uuid, quick boolean, "out" jsonb) where x.quick
 	), gone as (
 		delete from task t using i
-		where t.id = i.id and t.state = 'running' and t.epoch = i.epoch and t.nonce = i.nonce and t.staged is null
+		where t.id = i.id and t.state = runs and t.epoch = i.epoch and t.nonce = i.nonce and t.staged is null
 			and t.lim = '' and t.ukey = '' and t.parent is null and t.ord = '' and not t.follows and not t.keeps
 			and not t.failing and not t.inbox and not (t.entries and t.retention = 0)
 		returning t.*, i.reason as why, i.result as outcome
@@ -68,7 +74,7 @@ begin
 		from gone group by queue, kind order by queue, kind
 		on conflict (at, queue, kind, shard) do update set done = m.done + excluded.done, ran = m.ran + excluded.ran
 	)
-	select jsonb_object_agg(m.id::text, 1), count(case when watched then note_task(m.id) end),
+	select array_agg(m.id), count(case when watched then note_task(m.id) end),
 		(select jsonb_agg(jsonb_build_object('id', x.grp, 'n', x.n, 'living', x.living) order by x.grp)
 			from (select grp, count(*) n, count(*) filter (where stage = 1) living from gone where grp is not null group by grp) x)
 	into took, noted, sums from moved m;
@@ -97,26 +103,29 @@ begin
 	return jsonb_build_object('items', res, 'hints', hints());
 end $$;
 
--- complete_claim completes, and claims for a worker in the same call: each half succeeds by itself. request: as complete, and claim.
-create or replace function complete_claim(req jsonb) returns table (meta jsonb, t full_task) language plpgsql as $$
+-- complete_rows completes, and claims for a worker in the same call: each half succeeds by itself. request: as complete, and claim.
+create or replace function complete_rows(req jsonb) returns setof claimed language plpgsql as $$
 declare
 	now constant bigint := begin_step(req);
 	lives constant boolean := guard(req->'claim'->>'worker', coalesce((req->'claim'->>'suspects')::int, 0) > 0); -- before all other locks
 	items constant jsonb := complete_all(req, now);
 	got record;
+	head claimed;
 begin
 	if not lives then
-		return query select jsonb_build_object('items', items, 'claim_err', 'dead', 'hints', hints()), null::full_task;
+		head.meta := jsonb_build_object('items', items, 'claim_err', 'dead', 'hints', hints());
+		return next head;
 		return;
 	end if;
 	select * into got from claim_step(req->'claim', now);
-	return query select jsonb_build_object('items', items, 'again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints()), null::full_task;
-	return query select null::jsonb, row(live.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	head.meta := jsonb_build_object('items', items, 'again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints());
+	return next head;
+	return query select null::jsonb, live.*, b.rest, b.args, b.labels, b.on_end, b.error
 	from unnest(got.ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;
 
--- submit_claim submits, and makes the tasks run at once as far as pauses, limits and order allow. request: as submit, and claim.
-create or replace function submit_claim(req jsonb) returns table (meta jsonb, t full_task) language plpgsql as $$
+-- submit_rows submits, and makes the tasks run at once as far as pauses, limits and order allow. request: as submit, and claim.
+create or replace function submit_rows(req jsonb) returns setof claimed language plpgsql as $$
 declare
 	of jsonb;
 	lives boolean;
@@ -126,13 +135,15 @@ declare
 	o task;
 	now bigint;
 	lone boolean;
+	head claimed;
 begin
 	perform begin_step(req);
 	lives := guard(req->'claim'->>'worker', false);
 	res := submit(req);
 	now := clock();
 	if not lives then
-		return query select res || jsonb_build_object('claim_err', 'dead'), null::full_task;
+		head.meta := res || jsonb_build_object('claim_err', 'dead');
+		return next head;
 		return;
 	end if;
 	if (req->'claim'->>'repeat')::boolean then
@@ -151,7 +162,8 @@ begin
 			lone := start_runs(array[o.id], charge, req->'claim'->>'worker', (req->'claim'->>'nonce')::uuid, now) or coalesce(lone, false);
 		end loop;
 	end if;
-	return query select res || jsonb_build_object('lone', lone, 'hints', hints()), null::full_task;
-	return query select null::jsonb, row(live.*, b.rest, b.args, b.labels, b.on_end, b.error)::full_task
+	head.meta := res || jsonb_build_object('lone', lone, 'hints', hints());
+	return next head;
+	return query select null::jsonb, live.*, b.rest, b.args, b.labels, b.on_end, b.error
 	from unnest(ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;

@@ -15,6 +15,7 @@ declare
 	n bigint; w bigint; fresh bigint; took bigint; met bigint; passed bigint; top bigint; top_of bigint;
 	best int; open_lanes int;
 	cursor text;
+	many uuid[]; fine boolean;
 begin
 	ids := '{}'; charge := '{}'; more := false; cursors := '{}';
 	for q in select * from jsonb_to_recordset(req->'queues') as x (queue text, slots bigint, cursor text) loop
@@ -83,8 +84,27 @@ begin
 			if v_lim[best] <> '' and l.is_set then
 				w := least(w, room(l, now)); -- one at least: the first may be paid for
 			end if;
-			took := 0; met := 0; fresh := 0;
-			loop -- what must not run makes room for the next of the lane
+			took := 0; met := 0; fresh := 0; fine := false;
+			if v_flag[best] = 0 and v_lim[best] = '' then
+				-- All at once, if each of them may run.
+				select array_agg(x.id order by x.rank, x.turn, x.id), bool_and(x.fine), count(*) into many, fine, met from (
+					select t.id, t.rank, t.turn, readable(b.rest) and (t.start_by_at is null or t.start_by_at > now) and (t.grp is null or t.asked <> ''
+						or not exists (select 1 from grp g where g.id = t.grp and g.aborting <> '')) as fine
+					from task t join body b on b.id = t.id
+					where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best] and t.flag = v_flag[best]
+						and (t.rank, t.turn, t.id) > (p_rank[best], p_turn[best], p_id[best]) and t.id <> all (ids)
+					order by t.rank, t.turn, t.id limit w for update of t skip locked
+				) x;
+				if fine then
+					ids := ids || many;
+					took := met;
+					select t.rank, t.turn, t.id into r from task t where t.id = many[met];
+					p_rank[best] := r.rank; p_turn[best] := r.turn; p_id[best] := r.id;
+				else
+					met := 0;
+				end if;
+			end if;
+			while fine is not true loop -- what must not run makes room for the next of the lane
 				passed := 0;
 				for r in
 					select t as row, readable(b.rest) as is_good from task t join body b on b.id = t.id

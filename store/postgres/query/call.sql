@@ -5,11 +5,11 @@ select ns.submit($1::text::jsonb);
 -- name: complete
 select ns.complete($1::text::jsonb);
 -- name: claim
-select c.meta, :given from ns.claim($1::text::jsonb) c;
+select c.meta, :given from ns.claim_rows($1::text::jsonb) c;
 -- name: submit_claim
-select c.meta, :given from ns.submit_claim($1::text::jsonb) c;
+select c.meta, :given from ns.submit_rows($1::text::jsonb) c;
 -- name: complete_claim
-select c.meta, :given from ns.complete_claim($1::text::jsonb) c;
+select c.meta, :given from ns.complete_rows($1::text::jsonb) c;
 -- name: save
 select ns.save($1::text::jsonb);
 -- name: stage
