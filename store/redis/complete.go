@@ -50,7 +50,6 @@ func (s *Store) complete(ctx context.Context, items []store.Completion, claim *s
 		if claim != nil {
 			packClaim(o.key("claim"), claim)
 		}
-		o.key("corrupt").str(corruptError)
 	})
 	if err != nil {
 		return err

@@ -108,7 +108,6 @@ func (part submission) pack(o *object) {
 	if claim := part.req.Claim; claim != nil {
 		packClaim(o.key("claim"), claim)
 	}
-	o.key("corrupt").str(corruptError)
 }
 
 // plain reports whether a task is ready at once and has to do with no other: the script then needs its head alone.

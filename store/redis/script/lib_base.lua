@@ -24,6 +24,9 @@ local soonest  -- when the first task is due, once that was asked for; false: no
 local stats, tallies                              -- to be added to counts
 local told_work, told_tasks, told_asks, told_all  -- to be told to those who watch
 
+-- empty returns a table that is empty: the same if it is still so.
+local function empty(t) return t and next(t) == nil and t or {} end
+
 -- begin forgets the step before.
 local function begin(keys, args)
 	if not call then
@@ -40,10 +43,11 @@ local function begin(keys, args)
 	end
 	req = unpack_(args[2])
 	if args[3] ~= T_raw then T, T_raw = unpack_(args[3]), args[3] end
-	tasks, dirty_tasks, groups, dirty_groups, lanes, dirty_lanes, limits, dirty_limits = {}, {}, {}, {}, {}, {}, {}, {}
-	tops, deferred, any_pause, any_weight, packed, held, soonest = {}, nil, nil, nil, {}, {}, nil
-	stats, tallies = {}, {}
-	told_work, told_tasks, told_asks, told_all = {}, {}, {}, false
+	tasks, dirty_tasks, groups, dirty_groups = empty(tasks), empty(dirty_tasks), empty(groups), empty(dirty_groups)
+	lanes, dirty_lanes, limits, dirty_limits = empty(lanes), empty(dirty_lanes), empty(limits), empty(dirty_limits)
+	tops, packed, held, stats, tallies = empty(tops), empty(packed), empty(held), empty(stats), empty(tallies)
+	told_work, told_tasks, told_asks, told_all = empty(told_work), empty(told_tasks), empty(told_asks), false
+	deferred, any_pause, any_weight, soonest = nil, nil, nil, nil
 end
 
 local CHUNK = 100

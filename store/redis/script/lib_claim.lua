@@ -60,14 +60,19 @@ local function simple(t, L)
 		and (now - t.ready >= T.aged) == (L.token == 'aged')
 end
 
--- start makes a task of a run run: claim_one without what is done for all of them together.
-local function start(t, claim, first)
+-- start makes a task of a run run: claim_one without what is done for all of them together. It returns what is the same for
+-- another one whose record is the same, as of tasks that were submitted in one call; nil if it has to be taken in its turn.
+local function start(t, L, claim, first)
+	if not simple(t, L) then return nil end
+	local waited = max(now - t.ready, 0)
 	t.epoch = (t.epoch or 0) + 1
 	t.nonce, t.worker, t.start, t.told = claim.nonce, claim.worker, now, t.asked and true
 	t.alone, t.saves, t.reason, t.state = first or nil, nil, nil, 'running'
 	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
 	touch(t)
 	event(t, 'claimed')
+	local text = pack_task(t)
+	return { packed = text, text = text .. t.hist, waited = waited, deadline = t.deadline and str(t.deadline) }
 end
 
 -- take_run takes up to n tasks of a lane at once, as so many turns would; 0 if turns have to be taken.
@@ -76,24 +81,34 @@ local function take_run(pick, L, n)
 	if L.limit ~= '' or L.ordered or not sole(L, pick.claim.kinds) then return 0 end
 	local members, ids = call('ZRANGE', ready_key(L), '0', str(min(n, CHUNK) - 1)), {}
 	for i, m in ipairs(members) do ids[i] = sub(m, -16) end
-	fetch(ids)
+	local raws, like = fetch(ids), {}
 	local first = held_count(worker) == 0
-	local taken, holds, ends, waited = {}, {}, {}, 0
+	local taken, holds, ends, strings, waited = {}, {}, {}, {}, 0
 	for i, id in ipairs(ids) do
-		local t = task(id)
-		if not simple(t, L) or pick.bytes >= MOUTHFUL then break end
-		waited = waited + max(now - t.ready, 0)
-		start(t, pick.claim, first and i == 1)
-		if t.deadline then
-			ends[#ends + 1] = str(t.deadline)
+		if pick.bytes >= MOUTHFUL then break end
+		local raw = tasks[id] == nil and raws[i]
+		local one = raw and like[raw]
+		if one then
+			strings[#strings + 1] = P .. 't:' .. id
+			strings[#strings + 1] = one.text
+			told_tasks[id] = true
+		else
+			one = start(task(id, raw), L, pick.claim, first and i == 1)
+			if not one then break end
+			if raw and i > 1 then like[raw] = one end
+		end
+		waited = waited + one.waited
+		if one.deadline then
+			ends[#ends + 1] = one.deadline
 			ends[#ends + 1] = id
 		end
 		taken[i], holds[2 * i - 1], holds[2 * i] = members[i], '0', id
-		local got = given(t)
-		pick.tasks[#pick.tasks + 1] = got
-		pick.bytes = pick.bytes + #got[2] + #(got[3] or '')
+		local item = call('GET', P .. 'c:' .. id)
+		pick.tasks[#pick.tasks + 1] = { id, one.packed, item }
+		pick.bytes = pick.bytes + #one.packed + #(item or '')
 	end
 	if #taken == 0 then return 0 end
+	batch('MSET', nil, strings)
 	company(worker)
 	if first then
 		call('SADD', P .. 'holders', worker)

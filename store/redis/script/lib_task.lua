@@ -38,28 +38,20 @@ end
 
 local function legible(t) return t and type(t.state) == 'string' and type(t.queue) == 'string' and type(t.kind) == 'string' end
 
--- fetch reads records ahead, all at once. What makes no sense it leaves to task.
+-- fetch reads records as they are stored, all at once: false where there is none.
 local function fetch(ids)
-	local keys, want = {}, {}
-	for _, id in ipairs(ids) do
-		if tasks[id] == nil then want[#want + 1], keys[#keys + 1] = id, P .. 't:' .. id end
-	end
-	if #want < 2 then return end
-	for i, raw in ipairs(call('MGET', unpack(keys))) do
-		local t = raw and decode(raw)
-		if legible(t) then
-			t.id = want[i]
-			tasks[want[i]] = t
-		end
-	end
+	local keys = {}
+	for i, id in ipairs(ids) do keys[i] = P .. 't:' .. id end
+	return #keys > 0 and call('MGET', unpack(keys)) or {}
 end
 
--- task returns a record, or nil. Of one that cannot be read it tells what was submitted, and marks it as corrupt.
-local function task(id)
+-- task returns a record, or nil. Of one that cannot be read it tells what was submitted, and marks it as corrupt. raw is what
+-- fetch has read of it, if it has.
+local function task(id, raw)
 	if not id then return nil end
 	local t = tasks[id]
 	if t == nil then
-		t = read_task(id)
+		t = raw and decode(raw) or read_task(id)
 		if t == nil then
 			t = false
 		elseif not legible(t) then
