@@ -4,7 +4,9 @@ go 1.26.8
 
 require (
 	github.com/jackc/pgx/v5 v5.11.0
+	github.com/netresearch/go-cron v0.9.1
 	github.com/redis/rueidis v1.0.79
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/sys v0.49.0
 	modernc.org/sqlite v1.61.0
 	pgregory.net/rapid v1.3.0

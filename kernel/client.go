@@ -174,19 +174,6 @@ func (k *Kernel) Pauses(ctx context.Context) ([]Pause, error) {
 	return ps, wrap("list pauses", err)
 }
 
-// PutLimit bounds the tasks of a limit key across the fleet, and returns the limit that stood before.
-func (k *Kernel) PutLimit(ctx context.Context, l store.Limit) (store.Limit, error) {
-	if err := store.CheckKey("limit key", l.Key); err != nil || l.Key == "" {
-		return store.Limit{}, fmt.Errorf("put limit: %w: the key is empty or odd", store.ErrInvalid)
-	}
-	var before store.Limit
-	err := k.ask(ctx, func(ctx context.Context) (err error) {
-		before, err = k.store.PutLimit(ctx, l)
-		return err
-	})
-	return before, wrap("put limit "+l.Key, err)
-}
-
 // Workers lists the fleet.
 func (k *Kernel) Workers(ctx context.Context) ([]store.Worker, error) {
 	var ws []store.Worker

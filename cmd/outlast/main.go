@@ -24,7 +24,7 @@ func tree() *cli.Command {
 		Flags: []cli.Flag{{Name: "json", Kind: cli.Switch, Help: "print JSON: one object, or one object per line for lists"}},
 	}
 	root.Sub = slices.Concat(
-		[]*cli.Command{demoCommand()},
+		[]*cli.Command{demoCommand(), serveCommand()},
 		[]*cli.Command{callCommand(), batchCommand()},
 		[]*cli.Command{tasksCommand(), showCommand()},
 		bulkCommands(),
@@ -32,7 +32,7 @@ func tree() *cli.Command {
 		fleetCommands(),
 		[]*cli.Command{topCommand()},
 		[]*cli.Command{schedulesCommand(), groupsCommand(), sagaCommand()},
-		[]*cli.Command{keysCommand()},
+		[]*cli.Command{keysCommand(), tokenCommand()},
 		careCommands(),
 		cli.Completion(),
 		[]*cli.Command{

@@ -20,7 +20,7 @@ func schedulesCommand() *cli.Command {
 		Name: "schedules", Short: "list schedules, and pause, resume or delete them", Flags: storeFlags(), Example: "outlast schedules", Run: schedules,
 		Sub: []*cli.Command{
 			{Name: "pause", Short: "let a schedule submit nothing until it is resumed", Args: name, Flags: storeFlags(), Example: "outlast schedules pause nightly", Run: toggle(true)},
-			{Name: "resume", Short: "let a paused schedule go on; ticks that were missed are treated as it says", Args: name, Flags: storeFlags(), Example: "outlast schedules resume nightly", Run: toggle(false)},
+			{Name: "resume", Short: "let a paused schedule go on from its next tick", Args: name, Flags: storeFlags(), Example: "outlast schedules resume nightly", Run: toggle(false)},
 			{
 				Name: "delete", Short: "remove a schedule; tasks that it has submitted stay", Args: name,
 				Flags:   storeFlags(cli.Flag{Name: "yes", Short: "y", Kind: cli.Switch, Help: "do not ask"}),

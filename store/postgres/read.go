@@ -226,7 +226,7 @@ var exports = []struct {
 		return store.Entry{Worker: &w}, err
 	}},
 	{"key_all", readKey},
-	{"limit_list", func(r pgx.Rows) (store.Entry, error) {
+	{"limit_all", func(r pgx.Rows) (store.Entry, error) {
 		l, err := readLimit(r)
 		return store.Entry{Limit: &l}, err
 	}},

@@ -50,6 +50,7 @@ func (s *Store) complete(ctx context.Context, items []store.Completion, claim *s
 		if claim != nil {
 			packClaim(o.key("claim"), claim)
 		}
+		o.key("broken").str(brokenError)
 	})
 	if err != nil {
 		return err

@@ -130,7 +130,7 @@ func (d *Direct) Pauses(ctx context.Context) ([]store.Pause, error) { return ask
 
 // Limits lists limits and their use.
 func (d *Direct) Limits(ctx context.Context) ([]store.LimitStatus, error) {
-	return ask(ctx, d, d.st.LimitList)
+	return ask(ctx, d, func(ctx context.Context) ([]store.LimitStatus, error) { return d.k.Limits(ctx) })
 }
 
 // PutLimit sets a limit.
@@ -163,20 +163,13 @@ func (d *Direct) Schedule(ctx context.Context, name string) (store.Schedule, err
 	return ask(ctx, d, func(ctx context.Context) (store.Schedule, error) { return d.st.Schedule(ctx, name) })
 }
 
-// PauseSchedule pauses a schedule, or lets it go on. It is written as it was read, so what is sealed in it stays as it is; if somebody
-// else wrote it meanwhile it is read again.
+// PauseSchedule pauses a schedule, or lets it go on from its next tick.
 func (d *Direct) PauseSchedule(ctx context.Context, name string, paused bool) (store.Schedule, error) {
-	return ask(ctx, d, func(ctx context.Context) (s store.Schedule, err error) {
-		for range 10 {
-			if s, err = d.st.Schedule(ctx, name); err != nil || s.Paused == paused {
-				return s, err
-			}
+	return ask(ctx, d, func(ctx context.Context) (store.Schedule, error) {
+		return d.k.EditSchedule(ctx, name, func(s *store.Schedule) error {
 			s.Paused = paused
-			if s, err = d.st.PutSchedule(ctx, s); !errors.Is(err, store.ErrChanged) {
-				return s, err
-			}
-		}
-		return s, err
+			return nil
+		})
 	})
 }
 
