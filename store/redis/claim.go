@@ -18,7 +18,6 @@ var (
 func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimResult, error) {
 	r, err := s.run(ctx, "claim", func(o *object) {
 		packClaimFields(o, &req)
-		o.key("corrupt").str(corruptError)
 		o.key("broken").str(brokenError)
 	})
 	if err != nil {

@@ -50,7 +50,6 @@ func (s *Store) complete(ctx context.Context, items []store.Completion, claim *s
 		if claim != nil {
 			packClaim(o.key("claim"), claim)
 		}
-		o.key("corrupt").str(corruptError)
 		o.key("broken").str(brokenError)
 	})
 	if err != nil {
@@ -61,6 +60,10 @@ func (s *Store) complete(ctx context.Context, items []store.Completion, claim *s
 		return fmt.Errorf("complete: %d answers for %d outcomes: %w", len(answers), len(items), errPacked)
 	}
 	for _, v := range answers {
+		if state, plain := v.(string); plain {
+			res.Items = append(res.Items, store.Completed{State: store.State(state)})
+			continue
+		}
 		a, _ := v.(record)
 		res.Items = append(res.Items, store.Completed{State: store.State(a.str("state")), Repeated: a.bool("repeated"), Err: refusal(a)})
 	}

@@ -143,7 +143,7 @@ func refusal(r record) error {
 	return fmt.Errorf("%s: %w", r.str("text"), sentinel)
 }
 
-// packTimes writes the times of the protocol for the scripts.
+// packTimes writes the times of the protocol for the scripts, and the error of a task whose record cannot be read.
 func packTimes(t store.Timing) string {
 	us := func(d time.Duration) int64 { return int64(d / time.Microsecond) }
 	return string(pack(func(o *object) {
@@ -152,5 +152,6 @@ func packTimes(t store.Timing) string {
 		o.key("recoverevery").int(us(t.RecoverEvery))
 		o.key("aged").int(us(t.Aged))
 		o.key("stuckgrace").int(us(t.StuckGrace))
+		o.key("corrupt").str(corruptError)
 	}))
 }

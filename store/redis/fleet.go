@@ -68,7 +68,6 @@ func (s *Store) Beat(ctx context.Context, req store.BeatRequest) (store.BeatResu
 			o.bool("own", own)
 			s.session.now().named(o)
 		}
-		o.key("corrupt").str(corruptError)
 	})
 	if err != nil {
 		return store.BeatResult{}, err
@@ -96,7 +95,6 @@ func (s *Store) Leave(ctx context.Context, worker string) (bool, error) {
 
 // packErrors writes what the scripts may have to write into records.
 func packErrors(o *object) {
-	o.key("corrupt").str(corruptError)
 	o.key("crashed").str(crashedError)
 	o.key("stuck").str(stuckError)
 }

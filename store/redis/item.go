@@ -295,7 +295,9 @@ func packOutcome(out *store.Outcome) []byte {
 		if out.Progress != nil {
 			o.key("prog").str(packProgress(out.Progress))
 		}
-		packEntries(o, out.Entries)
+		if len(out.Entries) > 0 {
+			packEntries(o, out.Entries)
+		}
 		packIDs(o, "consume", out.Consume)
 		packFollow(o, out)
 	})

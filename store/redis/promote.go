@@ -13,7 +13,6 @@ const stepLimit = 1000
 func (s *Store) Promote(ctx context.Context, limit int) (store.PromoteResult, error) {
 	r, err := s.run(ctx, "promote", func(o *object) {
 		o.key("limit").int(bounded(limit, 100))
-		o.key("corrupt").str(corruptError)
 	})
 	if err != nil {
 		return store.PromoteResult{}, err

@@ -27,7 +27,7 @@ type Store struct {
 	namespace string
 	prefix    string
 	id        string // of the namespace, made by chance
-	times     string // the times of the protocol, as scripts read them
+	times     string // what all scripts need that never changes: the times of the protocol
 	client    rueidis.Client
 	server    server
 	user      string // by which it is known to the server

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -77,18 +78,70 @@ func (part submission) pack(o *object) {
 		})
 	}
 	o.bool("last", part.last)
+	heads := map[head]int{}
+	var order []head
 	p = o.key("specs")
 	p.array(len(part.specs))
 	for _, i := range part.specs {
 		spec := &part.req.Specs[i]
-		p.array(2)
+		p.array(3)
 		p.str(string(spec.ID[:]))
 		p.str(string(packSpec(spec)))
+		if !plain(spec) {
+			p.bool(false)
+			continue
+		}
+		h := headOf(spec)
+		at, ok := heads[h]
+		if !ok {
+			order = append(order, h)
+			at = len(order)
+			heads[h] = at
+		}
+		p.int(int64(at))
+	}
+	p = o.key("heads")
+	p.array(len(order))
+	for _, h := range order {
+		h.pack(p)
 	}
 	if claim := part.req.Claim; claim != nil {
 		packClaim(o.key("claim"), claim)
 	}
-	o.key("corrupt").str(corruptError)
+}
+
+// plain reports whether a task is ready at once and has to do with no other: the script then needs its head alone.
+func plain(s *store.Spec) bool {
+	return s.Order == "" && s.Unique.Key == "" && s.Group.IsZero() && s.Parent.IsZero() && s.OnEnd == nil &&
+		s.StartBy == 0 && s.Delay == 0 && s.DueAt.IsZero()
+}
+
+// head is what of a plain task its record begins with, and what many tasks of one call have in common.
+type head struct {
+	kind, queue, lane, limit string
+	priority                 int
+	owned                    bool
+	timeout, retention       time.Duration
+}
+
+func headOf(s *store.Spec) head {
+	return head{
+		kind: s.Kind, queue: s.Queue, lane: s.Lane, limit: s.Limit, priority: s.Priority, owned: s.Owned, timeout: s.Timeout, retention: s.Retention,
+	}
+}
+
+// pack writes a head with the names that packSpec uses.
+func (h head) pack(p *packer) {
+	o := p.object()
+	o.str("kind", h.kind)
+	o.str("queue", h.queue)
+	o.str("lane", h.lane)
+	o.str("limit", h.limit)
+	o.int("prio", int64(h.priority))
+	o.bool("owned", h.owned)
+	o.int("timeout", int64(h.timeout))
+	o.int("keep", int64(h.retention))
+	o.close()
 }
 
 func (s *Store) submit(ctx context.Context, part submission, res *store.SubmitResult) error {
@@ -104,6 +157,11 @@ func (s *Store) submit(ctx context.Context, part submission, res *store.SubmitRe
 		return fmt.Errorf("submit: %d answers for %d tasks: %w", len(answers), len(part.specs), errPacked)
 	}
 	for at, i := range part.specs {
+		if state, plain := answers[at].(string); plain {
+			spec := &part.req.Specs[i]
+			res.Specs[i] = store.Submitted{ID: spec.ID, State: store.State(state), Fingerprint: spec.Fingerprint}
+			continue
+		}
 		a, _ := answers[at].(record)
 		res.Specs[i] = store.Submitted{
 			ID: idOf(a["id"]), State: store.State(a.str("state")), Existed: a.bool("existed"), Fingerprint: a.str("finger"), Replaced: idOf(a["replaced"]), Err: refusal(a),

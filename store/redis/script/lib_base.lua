@@ -8,23 +8,29 @@
 -- which a double holds exactly until 2255. Ids are 16 raw bytes, and nil is none. Strings are never compared by < here: the
 -- server collates by its locale.
 -- What the server has only once a function runs.
-local call, pack, unpack_, fmt, sub, concat, floor, min, max
+local call, pack, unpack_, unpack_one, fmt, sub, concat, floor, min, max
+
+local T, T_raw -- the times of the protocol, which seldom change from one step to the next
 
 -- What is of one step alone.
-local P, now, req, T
+local P, now, req
 local tasks, dirty_tasks, groups, dirty_groups, lanes, dirty_lanes, limits, dirty_limits
 local tops     -- the highest levels, by queue and kind
 local deferred -- while a claim goes through a queue: the lanes that have come to be meanwhile, which it does not look at
 local any_pause, any_weight
 local packed   -- records as they are to be written, without their history
 local held     -- how many tasks workers hold, once that was asked for
+local soonest  -- when the first task is due, once that was asked for; false: none is
 local stats, tallies                              -- to be added to counts
 local told_work, told_tasks, told_asks, told_all  -- to be told to those who watch
+
+-- empty returns a table that is empty: the same if it is still so.
+local function empty(t) return t and next(t) == nil and t or {} end
 
 -- begin forgets the step before.
 local function begin(keys, args)
 	if not call then
-		call, pack, unpack_ = redis.call, cmsgpack.pack, cmsgpack.unpack
+		call, pack, unpack_, unpack_one = redis.call, cmsgpack.pack, cmsgpack.unpack, cmsgpack.unpack_one
 		fmt, sub, concat = string.format, string.sub, table.concat
 		floor, min, max = math.floor, math.min, math.max
 	end
@@ -35,11 +41,13 @@ local function begin(keys, args)
 		local t = call('TIME')
 		now = t[1] * 1000000 + t[2]
 	end
-	req, T = unpack_(args[2]), unpack_(args[3])
-	tasks, dirty_tasks, groups, dirty_groups, lanes, dirty_lanes, limits, dirty_limits = {}, {}, {}, {}, {}, {}, {}, {}
-	tops, deferred, any_pause, any_weight, packed, held = {}, nil, nil, nil, {}, {}
-	stats, tallies = {}, {}
-	told_work, told_tasks, told_asks, told_all = {}, {}, {}, false
+	req = unpack_(args[2])
+	if args[3] ~= T_raw then T, T_raw = unpack_(args[3]), args[3] end
+	tasks, dirty_tasks, groups, dirty_groups = empty(tasks), empty(dirty_tasks), empty(groups), empty(dirty_groups)
+	lanes, dirty_lanes, limits, dirty_limits = empty(lanes), empty(dirty_lanes), empty(limits), empty(dirty_limits)
+	tops, packed, held, stats, tallies = empty(tops), empty(packed), empty(held), empty(stats), empty(tallies)
+	told_work, told_tasks, told_asks, told_all = empty(told_work), empty(told_tasks), empty(told_asks), false
+	deferred, any_pause, any_weight, soonest = nil, nil, nil, nil
 end
 
 local CHUNK = 100
@@ -49,6 +57,17 @@ local SUSPICION, CRASH_BUDGET, HISTORY = 2, 20, 20
 
 -- str writes a whole number so that nothing is rounded or put into an exponent.
 local function str(n) return fmt('%d', n) end
+
+-- batch runs a command with many arguments, so many at a time. A key of its own comes first, if it has one.
+local function batch(cmd, key, list)
+	for i = 1, #list, 200 do
+		if key then
+			call(cmd, key, unpack(list, i, min(i + 199, #list)))
+		else
+			call(cmd, unpack(list, i, min(i + 199, #list)))
+		end
+	end
+end
 
 -- be8 writes a whole number as eight bytes that sort as the number does.
 local function be8(n)
@@ -80,8 +99,11 @@ local function flush_sums()
 	if next(stats) then
 		local minute = floor(now / 60000000)
 		local key = P .. 'stat:' .. str(minute)
-		for k, n in pairs(stats) do call('HINCRBY', key, k, str(n)) end
-		call('ZADD', P .. 'minutes', str(minute), str(minute))
+		local new = false
+		for k, n in pairs(stats) do
+			if call('HINCRBY', key, k, str(n)) == n then new = true end
+		end
+		if new then call('ZADD', P .. 'minutes', str(minute), str(minute)) end
 	end
 	for k, n in pairs(tallies) do
 		if n ~= 0 and call('HINCRBY', P .. 'queues', k, str(n)) == 0 then call('HDEL', P .. 'queues', k) end

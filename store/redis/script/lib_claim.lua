@@ -6,6 +6,29 @@ local function weight(L)
 	return tonumber(w or 1)
 end
 
+-- repeated answers a claim whose answer was lost: what still runs under its nonce.
+local function repeated(claim)
+	local list = {}
+	for _, id in ipairs(call('ZRANGE', P .. 'held:' .. claim.worker, 0, -1)) do
+		local t = task(id)
+		if t and t.nonce == claim.nonce then list[#list + 1] = given(t) end
+	end
+	return list
+end
+
+local function dead(worker) return bad('dead', 'worker ' .. worker) end
+
+-- alive returns the record of a worker that may beat and claim, or nil.
+local function alive(id)
+	local w = read_map(P .. 'w:' .. id)
+	if w and not w.dead then return w end
+	return nil
+end
+
+local run_claim
+
+do -- what follows is of a whole claim alone: Lua bounds how many names one scope may have
+
 -- take_turn takes up to n tasks of a lane.
 local function take_turn(pick, L, n)
 	local taken = 0
@@ -21,13 +44,100 @@ local function take_turn(pick, L, n)
 	return taken
 end
 
+-- sole reports whether a lane is the only one of its rank: then every turn is its own.
+local function sole(L, kinds)
+	local mine = top(L.queue, L.kind)
+	for _, kind in ipairs(kinds) do
+		local other = kind ~= L.kind and top(L.queue, kind)
+		if other and other[2] <= mine[2] then return false end
+	end
+	return call('ZCARD', level_key(L)) == 1
+end
+
+-- simple reports whether a task of a lane can be taken in a run: it ranks as the lane does, and nothing is to be seen to.
+local function simple(t, L)
+	return t and not t.corrupt and t.state == 'ready' and not (t.group or t.startby or t.suspect) and (t.prio or 0) == L.prio
+		and (now - t.ready >= T.aged) == (L.token == 'aged')
+end
+
+-- start makes a task of a run run: claim_one without what is done for all of them together. It returns what is the same for
+-- another one whose record is the same, as of tasks that were submitted in one call; nil if it has to be taken in its turn.
+local function start(t, L, claim, first)
+	if not simple(t, L) then return nil end
+	local waited = max(now - t.ready, 0)
+	t.epoch = (t.epoch or 0) + 1
+	t.nonce, t.worker, t.start, t.told = claim.nonce, claim.worker, now, t.asked and true
+	t.alone, t.saves, t.reason, t.state = first or nil, nil, nil, 'running'
+	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
+	touch(t)
+	event(t, 'claimed')
+	local text = pack_task(t)
+	return { packed = text, text = text .. t.hist, waited = waited, deadline = t.deadline and str(t.deadline) }
+end
+
+-- take_run takes up to n tasks of a lane at once, as so many turns would; 0 if turns have to be taken.
+local function take_run(pick, L, n)
+	local worker = pick.claim.worker
+	if L.limit ~= '' or L.ordered or not sole(L, pick.claim.kinds) then return 0 end
+	local members, ids = call('ZRANGE', ready_key(L), '0', str(min(n, CHUNK) - 1)), {}
+	for i, m in ipairs(members) do ids[i] = sub(m, -16) end
+	local raws, like = fetch(ids), {}
+	local first = held_count(worker) == 0
+	local taken, holds, ends, strings, waited = {}, {}, {}, {}, 0
+	for i, id in ipairs(ids) do
+		if pick.bytes >= MOUTHFUL then break end
+		local raw = tasks[id] == nil and raws[i]
+		local one = raw and like[raw]
+		if one then
+			strings[#strings + 1] = P .. 't:' .. id
+			strings[#strings + 1] = one.text
+			told_tasks[id] = true
+		else
+			one = start(task(id, raw), L, pick.claim, first and i == 1)
+			if not one then break end
+			if raw and i > 1 then like[raw] = one end
+		end
+		waited = waited + one.waited
+		if one.deadline then
+			ends[#ends + 1] = one.deadline
+			ends[#ends + 1] = id
+		end
+		taken[i], holds[2 * i - 1], holds[2 * i] = members[i], '0', id
+		local item = call('GET', P .. 'c:' .. id)
+		pick.tasks[#pick.tasks + 1] = { id, one.packed, item }
+		pick.bytes = pick.bytes + #one.packed + #(item or '')
+	end
+	if #taken == 0 then return 0 end
+	batch('MSET', nil, strings)
+	company(worker)
+	if first then
+		call('SADD', P .. 'holders', worker)
+		if #taken > 1 then
+			local t = task(ids[1])
+			t.alone = nil
+			change(t)
+		end
+	end
+	held[worker] = held[worker] + #taken
+	batch('ZREM', ready_key(L), taken)
+	batch('ZADD', P .. 'held:' .. worker, holds)
+	batch('ZADD', P .. 'overdue', ends)
+	stat(L, 'claimed', #taken)
+	stat(L, 'waited', waited)
+	tally(L.queue, 'ready', -#taken)
+	tally(L.queue, 'running', #taken)
+	next_head(L)
+	return #taken
+end
+
 -- take_turns takes up to n tasks of a queue, lane by lane in turn.
 local function take_turns(pick, q)
 	local kinds, cursor, n = pick.claim.kinds, q.cursor or '', q.slots
 	while n > 0 do
 		local L = best(q.queue, kinds, cursor)
 		if not L then return end
-		local taken = take_turn(pick, L, min(n, weight(L)))
+		local taken = take_run(pick, L, n)
+		if taken == 0 then taken = take_turn(pick, L, min(n, weight(L))) end
 		if taken > 0 then
 			cursor = L.name
 			pick.cursors[q.queue] = cursor
@@ -88,8 +198,8 @@ local function rate_opens(queue, kinds)
 		local names = call('ZRANGEBYLEX', P .. 'names:' .. queue, '[' .. kind .. '\0', '(' .. kind .. '\1', 'LIMIT', 0, FEW + 1)
 		if #names <= FEW then
 			for _, name in ipairs(names) do
-				local L = lane_of(queue, name)
-				local opens_at = L and L.limit ~= '' and opens(L.limit, L.charged)
+				local L = not name:find('^[^%z]*%z[^%z]*%z%z') and lane_of(queue, name) -- only one with a limit has a rate
+				local opens_at = L and opens(L.limit, L.charged)
 				if opens_at and opens_at < NEVER then at = sooner(at, opens_at) end
 			end
 		else
@@ -100,38 +210,18 @@ local function rate_opens(queue, kinds)
 	return at
 end
 
--- next_due tells when the next scheduled or parked task is due; nil: none is.
-local function next_due() return tonumber(call('ZRANGE', P .. 'due', '0', '0', 'WITHSCORES')[2]) end
-
 -- next_claim tells when it is worth to claim again.
 local function next_claim(claim)
 	local at = next_due()
 	for _, q in ipairs(claim.queues) do at = sooner(at, rate_opens(q.queue, claim.kinds)) end
-	local pause = call('ZRANGEBYSCORE', P .. 'pauseends', '(' .. str(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-	at = sooner(at, tonumber(pause[2]))
+	if pauses() then
+		local pause = call('ZRANGEBYSCORE', P .. 'pauseends', '(' .. str(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+		at = sooner(at, tonumber(pause[2]))
+	end
 	return at and at - now
 end
 
--- repeated answers a claim whose answer was lost: what still runs under its nonce.
-local function repeated(claim)
-	local list = {}
-	for _, id in ipairs(call('ZRANGE', P .. 'held:' .. claim.worker, 0, -1)) do
-		local t = task(id)
-		if t and t.nonce == claim.nonce then list[#list + 1] = given(t) end
-	end
-	return list
-end
-
-local function dead(worker) return bad('dead', 'worker ' .. worker) end
-
--- alive returns the record of a worker that may beat and claim, or nil.
-local function alive(id)
-	local w = read_map(P .. 'w:' .. id)
-	if w and not w.dead then return w end
-	return nil
-end
-
-local function run_claim(claim)
+run_claim = function(claim)
 	if not alive(claim.worker) then return dead(claim.worker) end
 	if claim.again then return { tasks = repeated(claim), again = true } end
 	local pick = { claim = claim, tasks = {}, cursors = {}, ends = CHUNK, bytes = 0 }
@@ -144,4 +234,6 @@ local function run_claim(claim)
 		end
 	end
 	return { tasks = pick.tasks, cursors = pick.cursors, again = (pick.more or more) and true or nil, next = next_claim(claim) }
+end
+
 end

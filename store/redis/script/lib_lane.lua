@@ -111,29 +111,35 @@ local function next_head(L)
 	end
 end
 
--- enqueue puts a task into its lane.
-local function enqueue(t)
-	local name, m = lane_name(t, t.suspect), member(t)
-	local L = lane_of(t.queue, name)
-	if not L then
-		L = { queue = t.queue, name = name, kind = t.kind, key = t.lane or '', limit = t.limit or '', ordered = t.order, suspect = t.suspect }
-		lanes[t.queue .. '\0' .. name] = L
-		call('ZADD', ready_key(L), '0', m)
-		call('ZADD', P .. 'names:' .. t.queue, '0', name)
-		if deferred then
-			L.deferred = true
-			deferred[#deferred + 1] = L
-		end
-		lead(L, m, t)
-		notice_work(t.queue)
-		return
+-- new_lane makes the lane that a task is the first of.
+local function new_lane(t, name)
+	local L = { queue = t.queue, name = name, kind = t.kind, key = t.lane or '', limit = t.limit or '', ordered = t.order, suspect = t.suspect }
+	lanes[t.queue .. '\0' .. name] = L
+	call('ZADD', P .. 'names:' .. t.queue, '0', name)
+	if deferred then
+		L.deferred = true
+		deferred[#deferred + 1] = L
 	end
-	-- Who waits for work has found this lane empty or shut: of one that has been open all the while nobody need hear.
-	local open = L.place == 'level'
-	call('ZADD', ready_key(L), '0', m)
-	if call('ZRANGE', ready_key(L), '0', '0')[1] == m then lead(L, m, t) end
-	if not open then notice_work(t.queue) end
+	return L
 end
+
+-- enqueue_all puts tasks into their lane: scores and members, in pairs. t is one of them, and the others are like it but for the id.
+local function enqueue_all(t, list)
+	local name = lane_name(t, t.suspect)
+	local L = lane_of(t.queue, name)
+	-- Who waits for work has found this lane empty or shut: of one that has been open all the while nobody need hear.
+	if not L or L.place ~= 'level' then notice_work(t.queue) end
+	if not L then L = new_lane(t, name) end
+	batch('ZADD', ready_key(L), list)
+	if not L.head and #list == 2 then return lead(L, list[2], t) end
+	local first = call('ZRANGE', ready_key(L), '0', '0')[1]
+	for i = 2, #list, 2 do
+		if list[i] == first then return lead(L, first, t) end
+	end
+	if not L.head then next_head(L) end -- a foreign hand left another one there
+end
+
+local function enqueue(t) enqueue_all(t, { '0', member(t) }) end
 
 -- undefer places the lanes that have come to be while a claim went through a queue.
 local function undefer()

@@ -140,6 +140,12 @@ local function leave_line(t)
 	out_of_line(t)
 end
 
+-- pauses reports whether there is any.
+local function pauses()
+	if any_pause == nil then any_pause = call('EXISTS', P .. 'pauses') == 1 end
+	return any_pause
+end
+
 -- breaks is about tasks that fail the rest of their line. It is one name: Lua bounds how many there may be.
 local breaks = {}
 
@@ -168,8 +174,7 @@ end
 
 -- paused tells until when a pause keeps claims away from a lane: nil if none does, NEVER if it has no end.
 local function paused(queue, kind, key)
-	if any_pause == nil then any_pause = call('EXISTS', P .. 'pauses') == 1 end
-	if not any_pause then return nil end
+	if not pauses() then return nil end
 	local soonest
 	local fields, queues, kinds, keys = {}, { '', queue }, { '', kind }, { '', key }
 	for i = 1, 2 do

@@ -13,6 +13,7 @@ local function exit(t)
 		dequeue(t)
 	elseif state == 'scheduled' or state == 'parked' then
 		if t.due then call('ZREM', P .. 'due', t.id) end
+		soonest = nil
 	elseif state == 'held' then
 		if t.stage == WAITING then stage_member(group(t.group), t, LIVING) end
 	elseif state == 'running' then
@@ -28,6 +29,7 @@ end
 -- add_due lets a task wait for its time. Who waits for the next due time must hear of one that is sooner.
 local function add_due(t)
 	call('ZADD', P .. 'due', str(t.due), t.id)
+	soonest = nil
 	if call('ZRANGE', P .. 'due', '0', '0')[1] == t.id then notice_work(t.queue) end
 end
 

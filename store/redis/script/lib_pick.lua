@@ -1,7 +1,16 @@
 -- Claims: which tasks are taken, in turn, and under which fence. See lib_lane.lua for where lanes stand.
 
+-- next_due tells when the next scheduled or parked task is due; nil: none is.
+local function next_due()
+	if soonest == nil then soonest = tonumber(call('ZRANGE', P .. 'due', '0', '0', 'WITHSCORES')[2]) or false end
+	return soonest or nil
+end
+
 -- promote_due makes up to n tasks ready whose time has come.
 local function promote_due(n)
+	local at = next_due()
+	if not at or at > now then return 0 end
+	soonest = nil
 	local ids = call('ZRANGEBYSCORE', P .. 'due', '-inf', str(now), 'LIMIT', 0, n)
 	for _, id in ipairs(ids) do
 		local t = task(id)

@@ -120,5 +120,5 @@ local function end_corrupt(t, state)
 	t.keeps = call('EXISTS', P .. 'keeps:' .. t.id) == 1 or nil
 	call('ZREM', P .. 'startby', t.id)
 	call('ZREM', P .. 'overdue', t.id)
-	finish(t, 'failed', 'corrupt', nil, req.corrupt)
+	finish(t, 'failed', 'corrupt', nil, T.corrupt)
 end

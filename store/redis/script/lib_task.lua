@@ -1,14 +1,12 @@
 -- Records of tasks: what changes stands in t:<id>, what was submitted in c:<id> (see keys.go).
 
--- What of a Spec a step needs without reading c:<id>.
-local STATIC = {
-	'kind', 'queue', 'lane', 'limit', 'order', 'prio', 'group', 'parent', 'owned', 'timeout', 'keep', 'key', 'keyfor', 'next',
-}
-
+-- from_item begins a record with what of a Spec a step needs without reading c:<id>.
 local function from_item(item)
-	local t = {}
-	for _, name in ipairs(STATIC) do t[name] = item[name] end
-	return t
+	return {
+		kind = item.kind, queue = item.queue, lane = item.lane, limit = item.limit, order = item.order, prio = item.prio,
+		group = item.group, parent = item.parent, owned = item.owned, timeout = item.timeout, keep = item.keep,
+		key = item.key, keyfor = item.keyfor, next = item.next,
+	}
 end
 
 -- read_map reads a record; nil if there is none, false if it makes no sense.
@@ -23,26 +21,40 @@ end
 
 local function cold(id) return read_map(P .. 'c:' .. id) or {} end
 
--- read_task is read_map for a task: its history stands behind the map, so that it is not taken apart with it.
-local function read_task(id)
-	local raw = redis.pcall('GET', P .. 't:' .. id)
-	if not raw then return nil end
-	if type(raw) ~= 'string' then return false end
-	local ok, at, m = pcall(cmsgpack.unpack_one, raw)
+-- decode takes the record of a task apart: its history stands behind the map, and stays whole.
+local function decode(raw)
+	local ok, at, m = pcall(unpack_one, raw)
 	if not ok or type(m) ~= 'table' then return false end
 	if at ~= -1 then m.hist = sub(raw, at + 1) end
 	return m
 end
 
--- task returns a record, or nil. Of one that cannot be read it tells what was submitted, and marks it as corrupt.
-local function task(id)
+local function read_task(id)
+	local raw = redis.pcall('GET', P .. 't:' .. id)
+	if not raw then return nil end
+	if type(raw) ~= 'string' then return false end
+	return decode(raw)
+end
+
+local function legible(t) return t and type(t.state) == 'string' and type(t.queue) == 'string' and type(t.kind) == 'string' end
+
+-- fetch reads records as they are stored, all at once: false where there is none.
+local function fetch(ids)
+	local keys = {}
+	for i, id in ipairs(ids) do keys[i] = P .. 't:' .. id end
+	return #keys > 0 and call('MGET', unpack(keys)) or {}
+end
+
+-- task returns a record, or nil. Of one that cannot be read it tells what was submitted, and marks it as corrupt. raw is what
+-- fetch has read of it, if it has.
+local function task(id, raw)
 	if not id then return nil end
 	local t = tasks[id]
 	if t == nil then
-		t = read_task(id)
+		t = raw and decode(raw) or read_task(id)
 		if t == nil then
 			t = false
-		elseif not t or type(t.state) ~= 'string' or type(t.queue) ~= 'string' or type(t.kind) ~= 'string' then
+		elseif not legible(t) then
 			t = from_item(cold(id))
 			t.queue, t.kind = t.queue or 'corrupt', t.kind or 'corrupt'
 			t.state, t.corrupt = 'corrupt', true
@@ -100,12 +112,15 @@ local function pack_task(t)
 	return text
 end
 
-local function write_task(t) call('SET', P .. 't:' .. t.id, pack_task(t) .. (t.hist or '')) end
-
 local function flush_tasks()
-	for _, t in pairs(dirty_tasks) do
-		if not t.removed then write_task(t) end
+	local list = {}
+	for id, t in pairs(dirty_tasks) do
+		if not t.removed then
+			local n = #list
+			list[n + 1], list[n + 2] = P .. 't:' .. id, pack_task(t) .. (t.hist or '')
+		end
 	end
+	batch('MSET', nil, list)
 	dirty_tasks = {}
 end
 

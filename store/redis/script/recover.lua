@@ -1,7 +1,7 @@
 -- flags: allow-oom
 -- uses: fleet recover
 -- Recover declares the dead and puts a chunk of their tasks back.
--- takes {worker, limit, force, evidence, run, gone = {worker = cid}, here = {worker = cid}, crashed, stuck, corrupt (errors)}
+-- takes {worker, limit, force, evidence, run, gone = {worker = cid}, here = {worker = cid}, crashed, stuck (errors)}
 -- returns {gated, dead = {…}, tasks = {…}, buried, more, next}
 -- keeps: dead is one mark, before any task is touched; each task is put back once. What was seen of sessions counts only for
 -- the session that stands in the record.
