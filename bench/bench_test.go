@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 func TestTheProgramMeasures(t *testing.T) {
 	r, err := contest.Run(t.Context(), contest.Config{
 		Quick: true, Tiny: true, Rounds: 2, Source: ".", Log: io.Discard,
-		Only: regexp.MustCompile(`^sqlite/(submit 16|drain|idle latency|sagas of 3|hand-off|2 processes|full store)$`),
+		Only: regexp.MustCompile(`^sqlite/(submit 16|drain|idle latency|batch rows|batch of 5000|sagas of 3|hand-off|2 processes|full store)$`),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func TestTheProgramMeasures(t *testing.T) {
 	if err := json.Unmarshal(text, &rows); err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) < 9 {
-		t.Errorf("latest.json has %d rows, want 9 at least:\n%s", len(rows), text)
+	if len(rows) < 12 {
+		t.Errorf("latest.json has %d rows, want 12 at least:\n%s", len(rows), text)
 	}
 	for _, row := range rows {
 		for _, name := range []string{"bench", "engine", "ours", "peer", "peer_name", "ratio", "unit", "rounds", "spread"} {
@@ -58,7 +58,7 @@ func TestTheProgramMeasures(t *testing.T) {
 			t.Errorf("a comparison has no figures: %v", row)
 		}
 	}
-	if found, err := filepath.Glob(filepath.Join(dir, "plot-*.svg")); err != nil || len(found) < 7 {
+	if found, err := filepath.Glob(filepath.Join(dir, "plot-*.svg")); err != nil || len(found) < 9 {
 		t.Errorf("plots = %v, %v; want one for each bench", found, err)
 	}
 	if page := report.Markdown(r, "x"); !strings.Contains(page, "## Drain") || !strings.Contains(page, "synchronous=FULL") {

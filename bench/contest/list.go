@@ -59,6 +59,7 @@ func benches(cfg Config) []*Bench {
 	for _, e := range engines {
 		list = append(list, submits(cfg, e)...)
 		list = append(list, runs(cfg, e)...)
+		list = append(list, batchBenches(cfg, e)...)
 		list = append(list, sagaBenches(cfg, e)...)
 		list = append(list, callBenches(cfg, e)...)
 		list = append(list, fleetBenches(cfg, e)...)

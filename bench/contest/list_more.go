@@ -42,6 +42,28 @@ func sagaBenches(cfg Config, e string) []*Bench {
 	})
 }
 
+// batchBenches are those of batches: there is no peer, so as many tasks on the bare store stand beside them, and a larger batch beside a smaller.
+func batchBenches(cfg Config, e string) []*Bench {
+	few, many := 10_000, []int{100_000, 1_000_000}
+	if cfg.Quick {
+		few, many = 1_000, []int{5_000}
+	}
+	per := Value{Name: "rate", Unit: "rows/s"}
+	list := []*Bench{{
+		Name: "batch rows", Engine: e, Title: "a batch of rows that do nothing, from its submit until it is closed, one process; beside as many tasks stored in bulk, claimed and completed by the hundred",
+		Order: part.Order{Bench: "rows", Tasks: few, For: 5 * time.Minute}, Values: []Value{per}, Sides: []Side{ours, bare(e)},
+	}}
+	for _, n := range many {
+		list = append(list, &Bench{
+			Name: fmt.Sprintf("batch of %d", n), Engine: e, Title: fmt.Sprintf("the same beside a batch of %d: rows a second are as many if the cost of a batch is linear; and how much the process grows while it submits", few),
+			Order:  part.Order{Bench: "rows", Tasks: n, For: 15 * time.Minute},
+			Values: []Value{{Name: "rate", Unit: "rows/s", Suffix: " rate"}, {Name: "memory", Unit: "KiB", Less: true, Suffix: " memory"}},
+			Sides:  []Side{ours, {Name: side.Ours, Title: fmt.Sprintf("outlast, a batch of %d", few), Tasks: few, Bare: true}}, Rounds: rounds(cfg, 2),
+		})
+	}
+	return list
+}
+
 func callBenches(cfg Config, e string) []*Bench {
 	inFlight, times := 10_000, 4
 	if cfg.Quick {

@@ -30,6 +30,26 @@ func Loop(o Order, fn func(g int) error) (Report, error) {
 
 // Heap runs the tasks of an order by fn and tells their rate, and by how many KiB the process grew for each that is in flight.
 func Heap(o Order, fn func() error) (Report, error) {
+	var r Report
+	grown, err := Peak(func() error {
+		c := start(o.Server)
+		err := fn()
+		r = c.report(o.Tasks, map[string]float64{"rate": float64(o.Tasks) / time.Since(c.at).Seconds()})
+		return err
+	})
+	r.Values["memory"] = grown / float64(o.Slots)
+	return r, err
+}
+
+// Whole runs the tasks of an order by fn, which tells how much memory they took, and tells their rate.
+func Whole(o Order, fn func() (memory float64, err error)) (Report, error) {
+	c := start(o.Server)
+	memory, err := fn()
+	return c.report(o.Tasks, map[string]float64{"rate": float64(o.Tasks) / time.Since(c.at).Seconds(), "memory": memory}), err
+}
+
+// Peak runs fn and tells by how many KiB the process grew meanwhile, at most.
+func Peak(fn func() error) (float64, error) {
 	runtime.GC()
 	debug.FreeOSMemory()
 	before, most := Memory(), 0.0
@@ -39,24 +59,21 @@ func Heap(o Order, fn func() error) (Report, error) {
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
 		for {
+			most = max(most, Memory())
 			select {
 			case <-tick.C:
-				most = max(most, Memory())
 			case <-stop:
 				return
 			}
 		}
 	})
-	c := start(o.Server)
 	err := fn()
-	r := c.report(o.Tasks, map[string]float64{"rate": float64(o.Tasks) / time.Since(c.at).Seconds()})
 	close(stop)
 	group.Wait()
 	if before < 0 {
-		return r, errors.Join(err, errors.New("the memory of a process cannot be told here"))
+		err = errors.Join(err, errors.New("the memory of a process cannot be told here"))
 	}
-	r.Values["memory"] = (most - before) / float64(o.Slots)
-	return r, err
+	return max(most, Memory()) - before, err
 }
 
 // Parallel calls fn in so many goroutines and waits for all.

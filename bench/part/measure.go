@@ -18,6 +18,7 @@ var measures = map[string]func(context.Context, Queue, Order, *Wire) (Report, er
 	"bulk":    bulk,
 	"fill":    fill,
 	"drain":   drain,
+	"rows":    rows,
 	"through": through,
 	"latency": latency,
 	"work":    work,
@@ -65,6 +66,24 @@ func drain(ctx context.Context, q Queue, o Order, w *Wire) (Report, error) {
 		return Report{}, err
 	}
 	return runAll(ctx, q, o, nil)
+}
+
+// rows stores tasks and then runs them; its rate is that of both together.
+func rows(ctx context.Context, q Queue, o Order, w *Wire) (Report, error) {
+	return Whole(o, func() (float64, error) {
+		grown, err := Peak(func() error {
+			_, err := fill(ctx, q, o, w)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		r, err := runAll(ctx, q, o, nil)
+		if err == nil && r.Tasks < o.Tasks {
+			err = fmt.Errorf("%d of %d tasks ran in %v", r.Tasks, o.Tasks, o.For)
+		}
+		return grown, err
+	})
 }
 
 // through runs tasks while goroutines store them: end to end.

@@ -55,4 +55,5 @@ var others = map[string]part.Measure{
 	"hand-off": measureHandOff,
 	"serve":    serve,
 	"calls":    measureCalls,
+	"rows":     measureRows,
 }
