@@ -16,6 +16,7 @@
 //	seal, blob        encryption of what is stored; large payloads beside the records
 //	job               typed functions in the background: the first face of the kernel
 //	call              outbound HTTP requests that outlast their caller, with callbacks
+//	batch             rows by the million, processed by all processes together, with files and a closing hook
 //	endpoint          HTTP endpoints that answer 202 now and finish for certain
 //	saga              typed steps, undone in order when they must be; saga/sagatest for their tests
 //	internal          small leaves; internal/arch has the rules of this tree, checked by machine

@@ -141,6 +141,9 @@ func (k *Kernel) group(ctx context.Context, verb string, id ID, fn func(context.
 		g, err = fn(ctx, id)
 		return err
 	})
+	if verb != "read" {
+		k.sweep.Notify() // its members may wait to be let go, or to be ended
+	}
 	return g, wrap(verb+" group "+id.String(), err)
 }
 

@@ -72,6 +72,7 @@ type Kernel struct {
 	suspects suspects
 	watching bool
 	waiters  map[ID][]Signal
+	onStop   []func()
 	swept    time.Time // when the last recovery pass was answered
 }
 
@@ -163,6 +164,7 @@ func (k *Kernel) Close() {
 	if team != nil {
 		team.Wait(k.forever, returnGrace) // handlers that do not return were told of by Run
 	}
+	k.stopped()
 }
 
 func (k *Kernel) open() error {

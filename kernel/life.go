@@ -49,6 +49,7 @@ func (k *Kernel) Run(ctx context.Context) error {
 	k.leave()
 	endBeats(errStopped)
 	beating.Wait(k.forever, -1)
+	k.stopped()
 	return err
 }
 

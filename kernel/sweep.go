@@ -137,6 +137,7 @@ func (k *Kernel) promote(ctx context.Context) {
 			return // the next beat says so again
 		}
 	}
+	k.sweep.Notify() // a large group has opened: go on at once, after a look at the clock
 }
 
 // pruneLoop removes what has expired.

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"bytes"
+	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -19,6 +21,8 @@ type group struct {
 	asked    taskHeap // not ended, and asked to by an abort
 	ended    taskHeap // not yet given an expiry
 	records  int      // members on record
+	listed   []*task  // members by line, then id; some may be gone
+	sorted   bool     // listed is in order
 	expiring bool     // its keeper has ended
 	queued   bool     // in data.ripe
 	bare     bool     // in data.bare
@@ -92,8 +96,35 @@ func (d *data) joinable(id store.ID) error {
 func (d *data) addMember(g *group, t *task) {
 	g.Total++
 	g.records++
+	last := len(g.listed) - 1
+	g.sorted = last < 0 || g.sorted && byLine(g.listed[last], t) < 0
+	g.listed = append(g.listed, t)
 	d.touchGroup(g)
 	place(t, &g.living)
+}
+
+// byLine is the order in which the members of a group are listed.
+func byLine(a, b *task) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), bytes.Compare(a.ID[:], b.ID[:]))
+}
+
+// after lists the members of a group that come after a place, in order.
+func (d *data) after(g *group, line int64, id store.ID) []*task {
+	gone := func(t *task) bool { return d.tasks[t.ID] != t }
+	if len(g.listed) > 2*g.records {
+		g.listed = slices.DeleteFunc(g.listed, gone)
+	}
+	if !g.sorted {
+		slices.SortFunc(g.listed, byLine)
+		g.sorted = true
+	}
+	place := &task{}
+	place.Line, place.ID = line, id
+	i, found := slices.BinarySearchFunc(g.listed, place, byLine)
+	if found {
+		i++
+	}
+	return g.listed[i:]
 }
 
 // place puts a member into one of its group's heaps, and out of the one it was in.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,26 +37,66 @@ func (s *Store) List(ctx context.Context, f store.Filter, page store.PageRequest
 	if f.Unique != "" && len(f.Kinds) != 1 {
 		return store.Page[store.Task]{}, fmt.Errorf("%w: a filter by unique key needs exactly one kind", store.ErrInvalid)
 	}
+	if !f.Group.IsZero() {
+		return s.d.members(&f, page)
+	}
 	var list []*task
 	for _, t := range s.d.tasks {
 		if matches(&f, t) {
 			list = append(list, t)
 		}
 	}
-	show := func(t *task) store.Task {
-		c := t.Clone()
-		if !page.Payload {
-			c.Args, c.Result, c.History = nil, nil, nil
-		}
-		return c
-	}
-	switch {
-	case !f.Group.IsZero():
-		return cut(list, page, func(t *task) string { return fmt.Sprintf("%020d %s", t.Line, t.ID) }, show), nil
-	case page.Oldest:
+	show := func(t *task) store.Task { return shown(t, page.Payload) }
+	if page.Oldest {
 		return cut(list, page, func(t *task) string { return t.ID.String() }, show), nil
 	}
 	return cutNewest(list, page, func(t *task) string { return t.ID.String() }, show), nil
+}
+
+func shown(t *task, payload bool) store.Task {
+	c := t.Clone()
+	if !payload {
+		c.Args, c.Result, c.History = nil, nil, nil
+	}
+	return c
+}
+
+// members pages through the members of a group, by line, then id. It costs what it passes over.
+func (d *data) members(f *store.Filter, page store.PageRequest) (res store.Page[store.Task], err error) {
+	g := d.groups[f.Group]
+	if g == nil {
+		return res, nil
+	}
+	line, id := int64(math.MinInt64), store.ID{}
+	if page.Cursor != "" {
+		first, rest, _ := strings.Cut(page.Cursor, " ")
+		if line, err = strconv.ParseInt(first, 10, 64); err == nil {
+			id, err = store.ParseID(rest)
+		}
+		if err != nil {
+			return res, fmt.Errorf("%w: cursor %.60q is not one of this list", store.ErrInvalid, page.Cursor)
+		}
+	}
+	limit := pageLimit(page)
+	var last *task
+	for _, t := range d.after(g, line, id) {
+		if d.tasks[t.ID] != t || !matches(f, t) {
+			continue
+		}
+		if len(res.Items) == limit {
+			res.Cursor = fmt.Sprintf("%020d %s", last.Line, last.ID)
+			break
+		}
+		res.Items, last = append(res.Items, shown(t, page.Payload)), t
+	}
+	return res, nil
+}
+
+func pageLimit(page store.PageRequest) int {
+	if page.Limit <= 0 {
+		return 100
+	}
+	return min(page.Limit, 1000)
 }
 
 func matches(f *store.Filter, t *task) bool {
@@ -90,11 +132,7 @@ func cutNewest[R, T any](list []R, page store.PageRequest, key func(R) string, s
 
 func pageOf[R, T any](list []R, page store.PageRequest, key func(R) string, show func(R) T, sign int) store.Page[T] {
 	slices.SortFunc(list, func(a, b R) int { return sign * strings.Compare(key(a), key(b)) })
-	limit := page.Limit
-	if limit <= 0 {
-		limit = 100
-	}
-	limit = min(limit, 1000)
+	limit := pageLimit(page)
 	var res store.Page[T]
 	last := ""
 	for _, r := range list {

@@ -23,14 +23,18 @@ begin
 	return to_jsonb(res);
 end $$;
 
--- complete_quick ends runs that are done and bring nothing but a result, of tasks on which nothing else hangs: the items that say quick. Each
--- of their ids occurs once. It returns an object of those it ended; the others take the long road.
+-- complete_quick ends runs that are done and bring nothing but a result, of tasks on which nothing else hangs but a group: the items that say
+-- quick. Each of their ids occurs once. A group is written once for all of its members, after them, in the order of ids. It returns an object of those it ended; the others take the long road.
 create or replace function complete_quick(items jsonb, now bigint) returns jsonb language plpgsql as $$
 declare
 	horizon constant bigint := current_setting('outlast.horizon')::bigint;
 	watched constant boolean := current_setting('outlast.watched')::boolean;
 	took jsonb;
 	noted bigint;
+	sums jsonb;
+	s record;
+	g grp;
+	after bigint;
 begin
 	with i as materialized (
 		select x.id, x.epoch, x.nonce, x.out->>'reason' as reason, x.out->>'result' as result
@@ -38,7 +42,7 @@ begin
 	), gone as (
 		delete from task t using i
 		where t.id = i.id and t.state = 'running' and t.epoch = i.epoch and t.nonce = i.nonce and t.staged is null
-			and t.lim = '' and t.ukey = '' and t.grp is null and t.parent is null and t.ord = '' and not t.follows and not t.keeps
+			and t.lim = '' and t.ukey = '' and t.parent is null and t.ord = '' and not t.follows and not t.keeps
 			and not t.failing and not t.inbox and not (t.entries and t.retention = 0)
 		returning t.*, i.reason as why, i.result as outcome
 	), moved as (
@@ -46,25 +50,40 @@ begin
 			id, state, reason, version, round, wakes, suspect, solo, saves, asked, told, stripped, epoch,
 			settled_epoch, settled_nonce, settled_kind, attempts, crashes, crash_run, charged, created_at, due_at, ready_at, started_at,
 			ended_at, updated_at, expire_at, progress_done, progress_total, progress_note, progress_at, result, history,
-			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, line, ukey, ufor, fingerprint, retention, follows, entries)
-		select id, 'done', coalesce(why, ''), version + 1, round, wakes, suspect, solo, saves, asked, told, retention = 0, epoch,
+			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, grp, stage, line, ukey, ufor, fingerprint, retention, follows, entries)
+		select id, 'done', coalesce(why, ''), version + 1, round, wakes, suspect, solo, saves, asked, told, retention = 0 and grp is null, epoch,
 			epoch, nonce, 'done', attempts, crashes, crash_run, charged, created_at, due_at, ready_at, started_at,
-			now, now, case when retention >= 0 then now + greatest(retention, horizon) end,
+			now, now, case when retention >= 0 and grp is null then now + greatest(retention, horizon) end,
 			progress_done, progress_total, progress_note, progress_at,
-			case when retention <> 0 then bytes(outcome) end,
-			case when retention <> 0 then add_event(history, now, 'ended', epoch, worker, coalesce(why, '')) else '[]' end,
-			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, line, ukey, ufor, fingerprint, retention, follows, entries
+			case when retention <> 0 or grp is not null then bytes(outcome) end,
+			case when retention <> 0 or grp is not null then add_event(history, now, 'ended', epoch, worker, coalesce(why, '')) else '[]' end,
+			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, grp, case when grp is null then 0 else 3 end, line, ukey, ufor, fingerprint, retention, follows, entries
 		from gone
 		returning id
 	), stripped as (
-		update body b set args = null from gone where b.id = gone.id and gone.retention = 0 and b.args is not null
+		update body b set args = null from gone where b.id = gone.id and gone.retention = 0 and gone.grp is null and b.args is not null
 	), counted as (
 		insert into stat as m (at, queue, kind, shard, done, ran)
 		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - started_at, 0))
 		from gone group by queue, kind order by queue, kind
 		on conflict (at, queue, kind, shard) do update set done = m.done + excluded.done, ran = m.ran + excluded.ran
 	)
-	select jsonb_object_agg(m.id::text, 1), count(case when watched then note_task(m.id) end) into took, noted from moved m;
+	select jsonb_object_agg(m.id::text, 1), count(case when watched then note_task(m.id) end),
+		(select jsonb_agg(jsonb_build_object('id', x.grp, 'n', x.n, 'living', x.living) order by x.grp)
+			from (select grp, count(*) n, count(*) filter (where stage = 1) living from gone where grp is not null group by grp) x)
+	into took, noted, sums from moved m;
+	if sums is not null then
+		for s in select * from jsonb_to_recordset(sums) as x (id uuid, n bigint, living bigint) order by x.id loop
+			perform 1 from grp where id = s.id for update;
+			after := clock(); -- whoever had it locked has written it later than this step began
+			update grp set done = done + s.n, living = living - s.living, ended = ended + s.n, version = version + s.n, updated_at = after
+			where id = s.id
+			returning * into g;
+			if found and (g.state = 'open' and g.total - g.done - g.failed - g.cancelled <= 0 or g.ripe is null and has_ripe(g)) then
+				perform settle_group(g, after);
+			end if;
+		end loop;
+	end if;
 	return coalesce(took, '{}');
 end $$;
 
