@@ -94,6 +94,20 @@ func (h *Handle[Out]) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
+// Look reads how a saga stands without its definition, for operators: steps that have not begun are then not known, and not listed.
+func Look(ctx context.Context, k *kernel.Kernel, id kernel.ID) (Status, error) {
+	task, err := k.Get(ctx, id)
+	if err != nil {
+		return Status{}, fmt.Errorf("status of saga %s: %w", id, err)
+	}
+	name, ok := strings.CutPrefix(task.Kind, "saga.")
+	if !ok || strings.HasSuffix(name, "/step") {
+		return Status{}, fmt.Errorf("%w: task %s is of kind %s, which is no saga", kernel.ErrNotFound, id, task.Kind)
+	}
+	h := &Handle[struct{}]{k: k, g: &graph{name: name}, id: id}
+	return h.Status(ctx)
+}
+
 // lookAt adds what the task of a step knows.
 func (h *Handle[Out]) lookAt(ctx context.Context, s *Status, st *StepStatus) error {
 	if st.State != "sent" || st.Task.IsZero() {
