@@ -11,9 +11,9 @@ import (
 
 // The box that charts are drawn in.
 const (
-	chartWide  = 640
+	chartWide  = 340
 	chartHigh  = 150
-	chartLeft  = 44
+	chartLeft  = 40
 	chartFoot  = 20
 	chartTop   = 8
 	chartParts = 60 // bars at most
@@ -124,7 +124,7 @@ func (d drawing) draw(list []bucket) *chart {
 	d.plot(c, list, top)
 	c.Says = d.says(list)
 	step := float64(c.PlotW) / float64(len(list))
-	for i := 0; i < len(list); i += max(1, len(list)/4) {
+	for i := 0; i < len(list); i += max(1, len(list)/4) { // four of them fit
 		c.Times = append(c.Times, mark{X: num1(float64(chartLeft) + step*float64(i)), Y: num1(chartHigh - 5), Text: list[i].At.UTC().Format("15:04")})
 	}
 	return c

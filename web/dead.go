@@ -51,15 +51,23 @@ type cause struct {
 	Open    bool
 }
 
-// varying matches what differs between errors of one cause: ids, numbers, addresses, times.
-var varying = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|0x[0-9a-fA-F]+|\b[0-9a-fA-F]{16,}\b|\d+(\.\d+)*`)
+// varying matches what differs between errors of one cause: ids, numbers, addresses, times. A status is matched with its word, and stays.
+var varying = regexp.MustCompile(`(?i:\b(?:status|code|http)[ :=]+\d{3}\b)|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|0x[0-9a-fA-F]+|\b[0-9a-fA-F]{16,}\b|\d+(\.\d+)*`)
+
+// alike is what stands for something that varies.
+func alike(text string) string {
+	if strings.ContainsAny(text, " :=") {
+		return text
+	}
+	return "#"
+}
 
 // causeOf tells what a task failed of: its kind, its error's type, and the text without what varies.
 func causeOf(t *kernel.Task) cause {
 	c := cause{Kind: t.Kind, Text: t.Reason}
 	if t.Error != nil {
 		first, _, _ := strings.Cut(t.Error.Message, "\n")
-		c.Type, c.Text = t.Error.Type, varying.ReplaceAllString(first, "#")
+		c.Type, c.Text = t.Error.Type, varying.ReplaceAllStringFunc(first, alike)
 	}
 	if r := []rune(c.Text); len(r) > 200 {
 		c.Text = string(r[:200]) + "…"

@@ -24,6 +24,8 @@ type graph struct {
 	Boxes []box
 	Edges []edge
 	Says  string
+
+	passing int // edges that go around
 }
 
 type box struct {
@@ -203,16 +205,27 @@ func (g *graph) join(from, to *box, class string) {
 		return
 	}
 	x1, y1, x2, y2 := from.X+boxWide/2, from.Y+boxHigh, to.X+boxWide/2, to.Y-3
-	if y2-y1 > boxGapY+boxHigh { // passes rows: bend around what stands between
-		side := max(from.X, to.X) + boxWide + boxGapX/2
-		if from.X < to.X {
-			side = min(from.X, to.X) - boxGapX/2
-		}
-		if side > 2 && side < g.W-2 {
-			g.Edges = append(g.Edges, edge{fmt.Sprintf("M%d %d C%d %d %d %d %d %d S%d %d %d %d", x1, y1, x1, y1+boxGapY, side, y1, side, (y1+y2)/2, x2, y2-boxGapY, x2, y2), class})
-			return
-		}
+	const turn = boxGapY - 6
+	if y2-y1 > boxGapY { // it passes rows: it goes around what stands in them, and turns in the gaps above and below
+		side := g.around(from, to)
+		g.Edges = append(g.Edges, edge{fmt.Sprintf("M%d %d C%d %d %d %d %d %d L%d %d C%d %d %d %d %d %d",
+			x1, y1, x1, y1+turn, side, y1+4, side, y1+turn, side, y2-turn, side, y2-4, x2, y2-turn, x2, y2), class})
+		return
 	}
 	mid := (y1 + y2) / 2
 	g.Edges = append(g.Edges, edge{fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x1, y1, x1, mid, x2, mid, x2, y2), class})
+}
+
+// around finds where an edge passes the rows between two boxes: right of all that stand there, each edge on a line of its own.
+func (g *graph) around(from, to *box) int {
+	side := max(from.X, to.X) + boxWide
+	for i := range g.Boxes {
+		if b := &g.Boxes[i]; b.Y > from.Y && b.Y < to.Y {
+			side = max(side, b.X+boxWide)
+		}
+	}
+	g.passing++
+	side += 6 + 9*g.passing
+	g.W = max(g.W, side+boxEdge)
+	return side
 }

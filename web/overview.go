@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -144,9 +145,11 @@ func tiles(queues []queueRow, workers []kernel.Worker, dead deadSample, list []b
 		}
 	}
 	var done int64
-	for _, b := range list[max(0, len(list)-2):] {
+	lately := list[max(0, len(list)-6) : len(list)-1] // the present one is not over
+	for _, b := range lately {
 		done += b.done
 	}
+	over := time.Duration(len(lately)) * list[1].At.Sub(list[0].At)
 	wait := tile{Name: "Oldest waiting", Value: "–", Note: "nothing waits", Link: "/queues"}
 	if oldest != nil {
 		wait.Value, wait.Note = oldest.Waits, "in "+oldest.Queue
@@ -173,6 +176,6 @@ func tiles(queues []queueRow, workers []kernel.Worker, dead deadSample, list []b
 		{Name: "In flight", Value: number(running), Note: use, Link: "/tasks?state=running"},
 		{Name: "Ready", Value: number(ready), Note: "wait for a worker", Link: "/tasks?state=ready"},
 		wait, deadTile, fleet,
-		{Name: "Done lately", Value: number(done), Note: "in this part of the chart and the one before", Link: "/tasks?state=done"},
+		{Name: "Done a minute", Value: countText(math.Round(float64(done) / over.Minutes())), Note: "over the last " + span(over), Link: "/tasks?state=done"},
 	}
 }

@@ -71,6 +71,9 @@ func sagaPage(ctx context.Context, q *request, rest string) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.S.Reason == string(d.S.State) {
+		d.S.Reason = ""
+	}
 	d.Tone, d.Graph = sagaTones[d.S.State], draw(outline, &d.S)
 	d.steps(q, outline)
 	d.events(q)
@@ -114,7 +117,7 @@ func (d *sagaView) steps(q *request, o *saga.Outline) {
 			d.Stuck = append(d.Stuck, stuckView{st.Name, v.Error})
 		}
 	}
-	if !q.may() || d.T.State.Terminal() {
+	if !q.may() || d.S.State != saga.Pending && d.S.State != saga.Running && d.S.State != saga.Waiting {
 		d.Signals = nil
 	}
 }
