@@ -19,6 +19,9 @@ const (
 	actionTime = 30 * time.Second
 )
 
+// scriptHeader is set by our own script, and tells it where to go.
+const scriptHeader = "Outlast-Go"
+
 // form is what somebody asks for.
 type form struct {
 	url.Values
@@ -164,6 +167,11 @@ func (q *request) post(ctx context.Context, w http.ResponseWriter) {
 		return
 	}
 	q.leaveNotice(w, &notice{Text: out.text, Undo: out.undo, Bad: out.bad})
+	if q.r.Header.Get(scriptHeader) != "" {
+		w.Header().Set(scriptHeader, q.base+f.back()) // a script that followed a redirect would read the notice in the reader's place
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	http.Redirect(w, q.r, q.base+f.back(), http.StatusSeeOther)
 }
 

@@ -32,7 +32,7 @@ func (d *deadSample) since(t time.Time) int {
 
 func (q *request) deadSample(ctx context.Context) (deadSample, error) {
 	return once(ctx, &q.h.reads, "dead", 3*time.Second, func(ctx context.Context) (deadSample, error) {
-		p, err := q.h.k.List(ctx, kernel.Filter{States: []kernel.TaskState{"failed"}}, kernel.PageRequest{Limit: findChunk})
+		p, err := q.newest(ctx, kernel.Filter{States: []kernel.TaskState{"failed"}}, kernel.PageRequest{Limit: findChunk})
 		return deadSample{Tasks: p.Items, Count: len(p.Items), More: p.Cursor != ""}, err
 	})
 }
@@ -132,7 +132,7 @@ func deadPage(ctx context.Context, q *request, _ string) (*page, error) {
 	if len(shown) > pageRows {
 		shown = shown[:pageRows]
 		if d.Cause == nil {
-			d.Next = link("/tasks", "state", "failed", "cursor", shown[pageRows-1].ID.String())
+			d.Next = link("/tasks", "state", "failed")
 		} else {
 			d.Next = link("/tasks", "state", "failed", "kind", d.Cause.Kind)
 		}

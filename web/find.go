@@ -30,7 +30,7 @@ type found struct {
 // looks through the newest, as many as a moment allows, and tells where it stopped.
 func (q *request) list(ctx context.Context, f kernel.Filter, page kernel.PageRequest) (found, error) {
 	if direct(&f) {
-		p, err := q.h.k.List(ctx, f, page)
+		p, err := q.newest(ctx, f, page)
 		return found{Tasks: p.Items, Cursor: p.Cursor}, err
 	}
 	var out found
@@ -38,7 +38,7 @@ func (q *request) list(ctx context.Context, f kernel.Filter, page kernel.PageReq
 	chunk := kernel.PageRequest{Cursor: page.Cursor, Oldest: page.Oldest, Limit: firstChunk}
 	among := kernel.Filter{Group: f.Group}
 	for {
-		p, err := q.h.k.List(ctx, among, chunk)
+		p, err := q.newest(ctx, among, chunk)
 		if err != nil {
 			return out, err
 		}
@@ -50,7 +50,7 @@ func (q *request) list(ctx context.Context, f kernel.Filter, page kernel.PageReq
 			// Members of a group are not listed by id: a page of them ends where a chunk does.
 			if out.Tasks = append(out.Tasks, t); len(out.Tasks) >= page.Limit && f.Group.IsZero() {
 				if i < len(p.Items)-1 || p.Cursor != "" {
-					out.Cursor = t.ID.String()
+					out.Cursor = q.behind(t.ID, page.Oldest)
 				}
 				return out, nil
 			}
@@ -62,15 +62,76 @@ func (q *request) list(ctx context.Context, f kernel.Filter, page kernel.PageReq
 			out.Cursor = p.Cursor
 			return out, nil
 		}
-		if beyond(&f, page.Oldest, p.Items) {
-			return out, nil
+		if !strings.HasPrefix(chunk.Cursor, made) && beyond(&f, page.Oldest, p.Items) {
+			if page.Oldest {
+				return out, nil
+			}
+			chunk.Cursor = made // those whose ids tell no time may be younger
 		}
 		if time.Now().After(until) {
-			out.Cursor, out.Short = p.Cursor, true
+			out.Cursor, out.Short = chunk.Cursor, true
 			return out, nil
 		}
 		chunk.Limit = findChunk
 	}
+}
+
+// made marks the cursor of a list that has passed all ids that tell their time.
+const made = "made/"
+
+// newest lists tasks as kernel.List does, save that newest first means by time. Ids that were made of others (of the rows of a batch, of callbacks, of ticks)
+// tell no time and would come first, as most of them are larger: they come last.
+func (q *request) newest(ctx context.Context, f kernel.Filter, page kernel.PageRequest) (kernel.TaskPage, error) {
+	if page.Oldest || !f.Group.IsZero() || !f.Parent.IsZero() || f.Worker != "" || f.Unique != "" {
+		return q.h.k.List(ctx, f, page)
+	}
+	first := q.latest()
+	rest, second := strings.CutPrefix(page.Cursor, made)
+	if second {
+		page.Cursor = rest
+		p, err := q.h.k.List(ctx, f, page)
+		if i := slices.IndexFunc(p.Items, func(t kernel.Task) bool { return t.ID.String() <= first.String() }); i >= 0 {
+			p.Items, p.Cursor = p.Items[:i], "" // these came first
+		}
+		if p.Cursor != "" {
+			p.Cursor = made + p.Cursor
+		}
+		return p, err
+	}
+	if page.Cursor == "" {
+		page.Cursor = first.String()
+	}
+	p, err := q.h.k.List(ctx, f, page)
+	if err != nil || p.Cursor != "" {
+		return p, err
+	}
+	page.Cursor = made
+	if len(p.Items) == 0 {
+		return q.newest(ctx, f, page)
+	}
+	page.Limit = 1
+	more, err := q.newest(ctx, f, page)
+	if len(more.Items) > 0 {
+		p.Cursor = made
+	}
+	return p, err
+}
+
+// latest is an id larger than all that tell their time: the clocks of those who made them may be ahead, though not by a day.
+func (q *request) latest() (id kernel.ID) {
+	ms := uint64(q.now.Truncate(24*time.Hour).Add(48 * time.Hour).UnixMilli())
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	return id
+}
+
+// behind is the cursor of what comes after a task.
+func (q *request) behind(id kernel.ID, oldest bool) string {
+	if text := id.String(); !oldest && text > q.latest().String() {
+		return made + text
+	}
+	return id.String()
 }
 
 // direct reports whether the store finds what is asked for without looking at much else.
@@ -145,7 +206,7 @@ func (q *request) kinds(ctx context.Context) ([]string, error) {
 // search reads the one field in which anything may be written: an id goes to its page, name=value is a label, a worker's name its tasks; all else is
 // a kind.
 func (q *request) search(ctx context.Context, f filter) (filter, error) {
-	text := f.Search
+	text := strings.TrimLeft(f.Search, "/ ")
 	f.Search = ""
 	if id, err := kernel.ParseID(text); err == nil && text != "" {
 		return f, q.whereIs(ctx, id)

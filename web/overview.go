@@ -176,6 +176,6 @@ func tiles(queues []queueRow, workers []kernel.Worker, dead deadSample, list []b
 		{Name: "In flight", Value: number(running), Note: use, Link: "/tasks?state=running"},
 		{Name: "Ready", Value: number(ready), Note: "wait for a worker", Link: "/tasks?state=ready"},
 		wait, deadTile, fleet,
-		{Name: "Done a minute", Value: countText(math.Round(float64(done) / over.Minutes())), Note: "over the last " + span(over), Link: "/tasks?state=done"},
+		{Name: "Done a minute", Value: number(int64(math.Round(float64(done) / over.Minutes()))), Note: "over the last " + span(over), Link: "/tasks?state=done"},
 	}
 }

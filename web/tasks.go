@@ -131,7 +131,7 @@ func (q *request) listStates(ctx context.Context, f kernel.Filter, page kernel.P
 	})
 	if len(out.Tasks) > page.Limit {
 		out.Tasks = out.Tasks[:page.Limit]
-		out.Cursor = out.Tasks[page.Limit-1].ID.String()
+		out.Cursor = q.behind(out.Tasks[page.Limit-1].ID, page.Oldest)
 	}
 	return out, nil
 }

@@ -63,7 +63,7 @@ func newWorld(t *testing.T, tasks int, cfg web.Config) *world {
 	w := &world{st: st}
 	log := slog.New(slog.DiscardHandler)
 	k, err := kernel.New(st, kernel.Config{
-		Name: "shop-1", Version: "v1.4.2", Logger: log,
+		Name: "shop-1", Version: "v1.4.2", Logger: log, ShutdownTimeout: -1,
 		Slots: map[string]int{"default": 20, "mail": 8, "reports": 2, "calls": 50, "callbacks": 4, "payments": 4},
 	})
 	if err != nil {

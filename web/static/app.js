@@ -100,9 +100,11 @@ function listen() {
 // Questions are asked in a dialog.
 async function ask(form, button) {
   const data = new URLSearchParams(new FormData(form, button));
-  const answer = await fetch(form.action, { method: "POST", body: data, redirect: "follow" });
-  if (answer.redirected) {
-    location.assign(answer.url);
+  const answer = await fetch(form.action, { method: "POST", body: data, headers: { "Outlast-Go": "tell" } });
+  const go = answer.headers.get("Outlast-Go");
+  if (go) {
+    if (go === location.pathname + location.search) location.reload();
+    else location.assign(go);
     return;
   }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
