@@ -119,7 +119,7 @@ func (q *request) newest(ctx context.Context, f kernel.Filter, page kernel.PageR
 
 // latest is an id larger than all that tell their time: the clocks of those who made them may be ahead, though not by a day.
 func (q *request) latest() (id kernel.ID) {
-	ms := uint64(q.now.Truncate(24*time.Hour).Add(48 * time.Hour).UnixMilli())
+	ms := uint64(q.now.Truncate(24 * time.Hour).Add(48 * time.Hour).UnixMilli())
 	for i := range 6 {
 		id[i] = byte(ms >> (40 - 8*i))
 	}

@@ -53,46 +53,8 @@ func TestActions(t *testing.T) {
 	w := newWorld(t, 2_000, web.Config{Every: 200 * time.Millisecond})
 	b := openBrowser(t)
 
-	t.Run("live", func(t *testing.T) {
-		b.open(w.url + "/task/" + w.dead.String())
-		b.until("the page listens", `document.getElementById("live").textContent === "live"`)
-		if err := w.k.Delete(t.Context(), w.submitAndEnd(t)); err != nil { // something else happens
-			t.Fatal(err)
-		}
-		b.open(w.url + "/tasks")
-		b.until("the page listens", `document.getElementById("live").textContent === "live"`)
-		eval[bool](b, `(window.__same = true)`)
-		id := w.submit(t, kernel.Spec{Kind: "job.late", Queue: "exports"})
-		b.until("the new task is there", fmt.Sprintf(`document.querySelector('a[href$=%q]')`, id.String()))
-		if !eval[bool](b, `window.__same === true`) {
-			t.Error("the page was loaded anew")
-		}
-		b.quiet("live")
-	})
-	t.Run("cancel and undo", func(t *testing.T) {
-		id := w.submit(t, kernel.Spec{Kind: "job.export", Queue: "exports"})
-		b.open(w.url + "/task/" + id.String())
-		b.press("Cancel")
-		b.shows("Cancel 1 task?")
-		if got := w.state(t, id); got != "ready" {
-			t.Errorf("before the answer the task is %s, want ready", got)
-		}
-		b.press("Do nothing")
-		b.until("the dialog is closed", `!document.querySelector("dialog[open]")`)
-		b.press("Cancel")
-		b.shows("Cancel 1 task?")
-		b.press("Cancel")
-		b.shows("1 task was cancelled")
-		if got := w.state(t, id); got != "cancelled" {
-			t.Errorf("the task is %s, want cancelled", got)
-		}
-		b.press("Undo")
-		b.shows("1 task was retried.")
-		if got := w.state(t, id); got != "ready" {
-			t.Errorf("after the undo the task is %s, want ready", got)
-		}
-		b.quiet("cancel")
-	})
+	t.Run("live", func(t *testing.T) { w.live(t, b) })
+	t.Run("cancel and undo", func(t *testing.T) { w.cancelAndUndo(t, b) })
 	t.Run("retry", func(t *testing.T) {
 		b.open(w.url + "/task/" + w.dead.String())
 		b.press("Retry")
@@ -120,6 +82,48 @@ func TestActions(t *testing.T) {
 	if n := len(w.audit); n < 6 || w.audit[0].Who != "ann" {
 		t.Errorf("the audit has %d lines, want one for each action", n)
 	}
+}
+
+func (w *world) live(t *testing.T, b *browser) {
+	b.open(w.url + "/task/" + w.dead.String())
+	b.until("the page listens", `document.getElementById("live").textContent === "live"`)
+	if err := w.k.Delete(t.Context(), w.submitAndEnd(t)); err != nil { // something else happens
+		t.Fatal(err)
+	}
+	b.open(w.url + "/tasks")
+	b.until("the page listens", `document.getElementById("live").textContent === "live"`)
+	eval[bool](b, `(window.__same = true)`)
+	id := w.submit(t, kernel.Spec{Kind: "job.late", Queue: "exports"})
+	b.until("the new task is there", fmt.Sprintf(`document.querySelector('a[href$=%q]')`, id.String()))
+	if !eval[bool](b, `window.__same === true`) {
+		t.Error("the page was loaded anew")
+	}
+	b.quiet("live")
+}
+
+func (w *world) cancelAndUndo(t *testing.T, b *browser) {
+	id := w.submit(t, kernel.Spec{Kind: "job.export", Queue: "exports"})
+	b.open(w.url + "/task/" + id.String())
+	b.press("Cancel")
+	b.shows("Cancel 1 task?")
+	if got := w.state(t, id); got != "ready" {
+		t.Errorf("before the answer the task is %s, want ready", got)
+	}
+	b.press("Do nothing")
+	b.until("the dialog is closed", `!document.querySelector("dialog[open]")`)
+	b.press("Cancel")
+	b.shows("Cancel 1 task?")
+	b.press("Cancel")
+	b.shows("1 task was cancelled")
+	if got := w.state(t, id); got != "cancelled" {
+		t.Errorf("the task is %s, want cancelled", got)
+	}
+	b.press("Undo")
+	b.shows("1 task was retried.")
+	if got := w.state(t, id); got != "ready" {
+		t.Errorf("after the undo the task is %s, want ready", got)
+	}
+	b.quiet("cancel")
 }
 
 func (w *world) submitAndEnd(t *testing.T) kernel.ID {

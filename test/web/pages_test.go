@@ -13,10 +13,24 @@ const loaded = 100_000
 // places are the pages of a world, by the name of their picture.
 func (w *world) places() []place {
 	return []place{
-		{"overview", "/"}, {"tasks", "/tasks"}, {"failed", "/tasks?state=failed"}, {"queues", "/queues"}, {"queue", "/queue/exports"}, {"workers", "/workers"},
-		{"dead", "/dead"}, {"task", "/task/" + w.slow.String()}, {"task-failed", "/task/" + w.dead.String()}, {"sagas", "/sagas"},
-		{"saga", "/saga/" + w.open.String()}, {"saga-stuck", "/saga/" + w.stuck.String()}, {"saga-done", "/saga/" + w.done.String()}, {"batches", "/batches"},
-		{"batch", "/batch/" + w.batch.String()}, {"calls", "/calls"}, {"endpoints", "/endpoints"}, {"schedules", "/schedules"},
+		{"overview", "/"},
+		{"tasks", "/tasks"},
+		{"failed", "/tasks?state=failed"},
+		{"queues", "/queues"},
+		{"queue", "/queue/exports"},
+		{"workers", "/workers"},
+		{"dead", "/dead"},
+		{"task", "/task/" + w.slow.String()},
+		{"task-failed", "/task/" + w.dead.String()},
+		{"sagas", "/sagas"},
+		{"saga", "/saga/" + w.open.String()},
+		{"saga-stuck", "/saga/" + w.stuck.String()},
+		{"saga-done", "/saga/" + w.done.String()},
+		{"batches", "/batches"},
+		{"batch", "/batch/" + w.batch.String()},
+		{"calls", "/calls"},
+		{"endpoints", "/endpoints"},
+		{"schedules", "/schedules"},
 	}
 }
 

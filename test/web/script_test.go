@@ -93,7 +93,9 @@ func (c *carriers) serve() *saga.Def[string, string] {
 		text := string(r.Task().Args)
 		return kernel.Outcome{}, kernel.Permanent(kernel.Typed("type", errors.New(text)))
 	})
-	c.k.Handle("job.hold", func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) { return kernel.Hold(string(r.Task().Args)), nil })
+	c.k.Handle("job.hold", func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
+		return kernel.Hold(string(r.Task().Args)), nil
+	})
 	c.k.Handle("job.run", func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
 		text := string(r.Task().Args)
 		r.Progress(1, 2, text)
@@ -103,7 +105,9 @@ func (c *carriers) serve() *saga.Def[string, string] {
 		<-ctx.Done()
 		return kernel.Outcome{}, context.Cause(ctx)
 	})
-	c.k.Handle("job.done", func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) { return kernel.Done(r.Task().Args), nil })
+	c.k.Handle("job.done", func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
+		return kernel.Done(r.Task().Args), nil
+	})
 	def := saga.Define("evil", func(b *saga.Builder[string]) *saga.Node[string] {
 		first := saga.Step1(b, "first", func(_ context.Context, s string) (string, error) { return s, nil }, b.In()).
 			Undo(func(_ context.Context, s string) error { return saga.Permanent(errors.New(s)) })

@@ -19,7 +19,9 @@ import (
 
 // handlers are the jobs of the shop.
 func handlers() map[string]kernel.Handler {
-	ok := func(context.Context, *kernel.Run) (kernel.Outcome, error) { return kernel.Done([]byte(`{"sent":true}`)), nil }
+	ok := func(context.Context, *kernel.Run) (kernel.Outcome, error) {
+		return kernel.Done([]byte(`{"sent":true}`)), nil
+	}
 	return map[string]kernel.Handler{
 		"job.welcome": ok, "job.invoice": ok, "job.thumbnail": ok, "job.sync": ok,
 		"job.refund": func(context.Context, *kernel.Run) (kernel.Outcome, error) {

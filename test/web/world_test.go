@@ -75,7 +75,7 @@ func newWorld(t *testing.T, tasks int, cfg web.Config) *world {
 }
 
 // fill makes up an hour: each minute some tasks were submitted, taken and ended, most of them well.
-func fill(t *testing.T, st store.Store, behind *shift, tasks int) {
+func fill(t testing.TB, st store.Store, behind *shift, tasks int) {
 	t.Helper()
 	ctx := t.Context()
 	kinds := []string{"job.welcome", "job.invoice", "job.thumbnail", "job.sync"}
