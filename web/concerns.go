@@ -73,7 +73,7 @@ func queueConcerns(queues []queueRow) []concern {
 // heldSample looks for tasks that wait for an operator, among the newest.
 func (q *request) heldSample(ctx context.Context) ([]kernel.Task, error) {
 	return once(ctx, &q.h.reads, "held", 5*time.Second, func(ctx context.Context) ([]kernel.Task, error) {
-		page, err := q.newest(ctx, kernel.Filter{}, kernel.PageRequest{Limit: findChunk})
+		page, err := q.newest(ctx, kernel.Filter{}, kernel.PageRequest{Limit: sampleFew})
 		list := []kernel.Task{}
 		for _, t := range page.Items {
 			if t.State == "held" && t.Reason != "group" {

@@ -7,13 +7,14 @@ import (
 	"encoding/hex"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/outlast-go/outlast/kernel"
 )
 
-// deadSample is what is known of the tasks that have failed: the newest thousand.
+// deadSample is what is known of the tasks that have failed: the newest.
 type deadSample struct {
 	Tasks []kernel.Task
 	Count int
@@ -30,10 +31,23 @@ func (d *deadSample) since(t time.Time) int {
 	return n
 }
 
-func (q *request) deadSample(ctx context.Context) (deadSample, error) {
-	return once(ctx, &q.h.reads, "dead", 3*time.Second, func(ctx context.Context) (deadSample, error) {
-		p, err := q.newest(ctx, kernel.Filter{States: []kernel.TaskState{"failed"}}, kernel.PageRequest{Limit: findChunk})
-		return deadSample{Tasks: p.Items, Count: len(p.Items), More: p.Cursor != ""}, err
+// deadSample reads the newest that have failed, so many at most.
+func (q *request) deadSample(ctx context.Context, most int) (deadSample, error) {
+	return once(ctx, &q.h.reads, "dead/"+strconv.Itoa(most), 3*time.Second, func(ctx context.Context) (deadSample, error) {
+		var d deadSample
+		page := kernel.PageRequest{Limit: most}
+		for { // twice at most: those whose ids tell their time, and the others
+			p, err := q.newest(ctx, kernel.Filter{States: []kernel.TaskState{"failed"}}, page)
+			if err != nil {
+				return d, err
+			}
+			d.Tasks = append(d.Tasks, p.Items...)
+			d.Count, d.More = len(d.Tasks), p.Cursor != ""
+			page.Cursor, page.Limit = p.Cursor, most-d.Count
+			if !d.More || page.Limit <= 0 {
+				return d, nil
+			}
+		}
 	})
 }
 
@@ -115,7 +129,7 @@ type deadView struct {
 }
 
 func deadPage(ctx context.Context, q *request, _ string) (*page, error) {
-	sample, err := q.deadSample(ctx)
+	sample, err := q.deadSample(ctx, sampleMost)
 	if err != nil {
 		return nil, err
 	}

@@ -13,9 +13,10 @@ import (
 // Bounds of one page of a list, and of what is looked through for it.
 const (
 	pageRows   = 50
-	findTime   = 70 * time.Millisecond
-	firstChunk = 250
-	findChunk  = 1000
+	findTime   = 40 * time.Millisecond
+	findChunk  = 250
+	sampleFew  = 300
+	sampleMost = 1000
 )
 
 // found is a page of tasks.
@@ -35,7 +36,7 @@ func (q *request) list(ctx context.Context, f kernel.Filter, page kernel.PageReq
 	}
 	var out found
 	until := time.Now().Add(findTime)
-	chunk := kernel.PageRequest{Cursor: page.Cursor, Oldest: page.Oldest, Limit: firstChunk}
+	chunk := kernel.PageRequest{Cursor: page.Cursor, Oldest: page.Oldest, Limit: findChunk}
 	among := kernel.Filter{Group: f.Group}
 	for {
 		p, err := q.newest(ctx, among, chunk)
@@ -72,7 +73,6 @@ func (q *request) list(ctx context.Context, f kernel.Filter, page kernel.PageReq
 			out.Cursor, out.Short = chunk.Cursor, true
 			return out, nil
 		}
-		chunk.Limit = findChunk
 	}
 }
 

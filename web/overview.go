@@ -82,7 +82,7 @@ func overviewPage(ctx context.Context, q *request, _ string) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	dead, err := q.deadSample(ctx)
+	dead, err := q.deadSample(ctx, sampleFew)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,9 @@ func TestSecretsAreHidden(t *testing.T) {
 	k := still(t)
 	id := submit(t, k, kernel.Spec{Kind: "call.send", Args: []byte(`{"method":"POST","url":"https://ann:pw1@h.example/x?api_key=pw2&page=3","header":{"Authorization":["Bearer pw3"],"X-Plain":["shown"]},"deep":[{"password":"pw4"}],"card":"pw5","sealed":false}` +
 		"\n" + `{"token":"pw6","note":"body"}`)})
-	body := open(t, k, web.Config{Redact: func(_ kernel.Task, field, text string) string { return strings.ReplaceAll(text, "shown", field+" seen") }}).get("/task/" + id.String())
+	body := open(t, k, web.Config{Redact: func(_ kernel.Task, field, text string) string {
+		return strings.ReplaceAll(text, "shown", field+" seen")
+	}}).get("/task/" + id.String())
 	for _, secret := range []string{"pw1", "pw2", "pw3", "pw4", "pw5", "pw6"} {
 		if strings.Contains(body, secret) {
 			t.Errorf("the page shows %s", secret)

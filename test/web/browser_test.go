@@ -22,7 +22,7 @@ import (
 // browser is a window of Chromium.
 type browser struct {
 	t   *testing.T
-	ctx context.Context //nolint:containedctx // it is the window: chromedp keeps it there
+	ctx context.Context // it is the window: chromedp keeps it there
 }
 
 // watch runs before every page's own script, and is not bound by the page's policy. It writes down what nobody should see.
