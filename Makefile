@@ -8,7 +8,7 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim exhaust crash calls endpoints batches dashboard prove bench setup
+.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove bench setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,7 @@ demo: ## kill workers under load and watch nothing get lost
 test: setup ## vet and all tests on real servers; what a change must pass
 	$(GO) vet ./...
 	$(GO) test -timeout 15m ./...
+	cd bench && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test -timeout 10m .
 
 race: setup ## all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
@@ -42,11 +43,17 @@ exhaust: ## simulate each scenario under every fault and every pair of faults at
 crash: setup ## real processes, kill -9, SIGSTOP, the server killed, sessions cut: ENGINE=sqlite|postgres|pgbouncer|redis SECONDS=60 SEED=1
 	$(GO) run ./test/crash/cmd -engine $(ENGINE) -seconds $(SECONDS) -seed $(or $(SEED),1)
 
-calls: ## kill -9 processes that send requests, at every place: CALLS=10000
+calls: setup ## kill -9 processes that send requests, at every place, on every engine: CALLS=10000
 	CALLS=$(or $(CALLS),10000) $(GO) test -count=1 -v -timeout 30m ./test/calls
+
+turns: setup ## kill -9 processes under limits, rates and schedules, on each engine: KILLS=1000
+	TURNS_KILLS=$(or $(KILLS),1000) $(GO) test ./test/turns -v -count=1 -timeout 60m
 
 endpoints: setup ## 200 clients, 20,000 requests, kill -9 every 2 s, on every engine or ENGINES='postgres|redis'
 	OUTLAST_ENDPOINTS_LONG=1 $(GO) test -count=1 -v -timeout 30m ./test/endpoints -run 'TestEveryAccepted$(if $(ENGINES),/$(ENGINES))'
+
+sagas: setup ## kill -9 processes at every commit of a saga, on each engine, and measure how soon others go on: DEATHS=100
+	SAGA_KILLS=all SAGA_TRIALS=$(or $(DEATHS),100) $(GO) test -count=1 -v -timeout 60m -run 'Killed|HowSoon' ./test/sagas
 
 batches: setup ## three processes work on a batch and are killed: ENGINE=sqlite|postgres|redis ROWS=100000 KILLS=10
 	BATCH_ENGINE=$(ENGINE) BATCH_ROWS=$(or $(ROWS),100000) BATCH_KILLS=$(or $(KILLS),10) $(GO) test -count=1 -v -timeout 3h -run TestKilledProcesses ./test/batches
@@ -57,8 +64,8 @@ dashboard: setup ## how long each page takes with TASKS=1000000 in the store, on
 prove: ## plant one bug at a time and show that the suites find each
 	$(GO) run ./test/mutant/cmd
 
-bench: ## (not there yet) measurements side by side with other libraries
-	@echo "make bench: not there yet: it comes once there are stores to compare with those of others" >&2; exit 1
+bench: setup ## measure side by side with other libraries and the bare stores: BENCH=quick (5 minutes), ONLY=regexp, WRITE=1 (a full run into BENCHMARKS.md)
+	cd bench && $(GO) run . $(if $(filter quick,$(BENCH)),-quick) $(if $(ONLY),-only '$(ONLY)') $(if $(WRITE),-write)
 
 setup: ## fetch what the tests need: modules, and PostgreSQL, pgbouncer, Redis and an S3 server to start private ones from
 	@$(GO) mod download

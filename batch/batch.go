@@ -100,6 +100,7 @@ func define[R, In, Out any](face, name string, p Processor[R, In, Out], cfg Conf
 	}
 	spec := b.rowSpec(kernel.ID{1}, 1, nil)
 	spec.ID = kernel.ID{2}
+	spec.Timeout = max(spec.Timeout, 0) // the kernel knows what a negative one means
 	if err := spec.Validate(); name == "" || err != nil {
 		panic(fmt.Sprintf("%s %q: %v", face, name, cmp.Or(err, fmt.Errorf("the name is empty"))))
 	}

@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -123,4 +124,27 @@ func read(t *testing.T, h interface {
 		t.Fatalf("read %q: %v", name, err)
 	}
 	return string(data)
+}
+
+// A row may take as long as it likes where the operation says so.
+func TestNoTimeout(t *testing.T) {
+	t.Parallel()
+	k := kerneltest.New(t, memory.New(memory.Config{}), kernel.Config{})
+	op := batch.Define("patient", batch.Processor[none, int, int]{
+		Row: func(ctx context.Context, _ none, _ batch.Row[int]) (batch.Result[int], error) {
+			if _, bounded := ctx.Deadline(); bounded {
+				return batch.Result[int]{}, batch.Permanent(errors.New("there is a deadline"))
+			}
+			return batch.Result[int]{Out: 1}, nil
+		},
+	}, batch.Config{Timeout: kernel.NoTimeout})
+	op.Serve(k)
+	kerneltest.Run(t, k)
+	h, err := op.Submit(t.Context(), k, batch.Inputs(1), batch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := h.Wait(t.Context()); err != nil || s.State != batch.Success {
+		t.Errorf("Wait = %+v, %v, want success", s, err)
+	}
 }

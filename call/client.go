@@ -86,7 +86,8 @@ type ClientConfig struct {
 	BeforeError    []func(context.Context, *Error) error
 	// Observers are told what happens in this process. They must not block; a panic of one is contained. Default: none.
 	Observers []func(Event)
-	// Inline sends each request within Start, and calls back before Start returns: for tests, without a kernel. No retries.
+	// Inline sends each request within Start, and calls back before Start returns: for tests, and for handlers that wait for the answer
+	// themselves. Nothing is stored, and nothing is tried again.
 	Inline bool
 	// Logger takes what no task's log can take. Default: slog.Default.
 	Logger *slog.Logger

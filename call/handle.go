@@ -49,7 +49,7 @@ func (h *Handle) Wait(ctx context.Context) (*Response, error) {
 		return nil, fmt.Errorf("wait for call %s: %w", h.call.name, err)
 	}
 	_, _ = unframe(args, &back) // only for what the answer repeats of its request
-	v, err := h.call.client.verdict(ctx, h.k, task, back)
+	v, err := h.call.client.verdict(ctx, h.k, &task, back)
 	if err != nil {
 		return nil, fmt.Errorf("wait for call %s: %w", h.call.name, err)
 	}

@@ -29,14 +29,14 @@ func (c *Call) inline(ctx context.Context, req Request, opts Options) (*Handle, 
 	c.client.stats.begin(c.client, a, d.host)
 	ans, failure := a.run(ctx)
 	c.client.stats.end(c.client, a, d.host, ans, failure)
-	v := inlineVerdict(kernel.Task{Spec: kernel.Spec{ID: id}, State: stateDone}, ans, failure, &a.request, back)
+	v := inlineVerdict(&kernel.Task{Spec: kernel.Spec{ID: id}, State: stateDone}, ans, failure, &a.request, back)
 	if err := c.tell(ctx, v); err != nil {
 		return nil, fmt.Errorf("start call %s: the callback: %w", c.name, err)
 	}
 	return &Handle{call: c, id: id, inline: v}, nil
 }
 
-func inlineVerdict(task kernel.Task, ans *answer, failure *Error, r *wireRequest, back wireCallback) *verdict {
+func inlineVerdict(task *kernel.Task, ans *answer, failure *Error, r *wireRequest, back wireCallback) *verdict {
 	if failure != nil {
 		task.Attempts, task.Reason = 1, "attempts"
 		return &verdict{failure: describe(task, back, failure)}

@@ -69,6 +69,12 @@ func (c *Call) Start(ctx context.Context, k *kernel.Kernel, req Request, opts Op
 	return started.Handle, started.Err
 }
 
+// Check says what is wrong with a request, as Start would, and stores nothing.
+func (c *Call) Check(ctx context.Context, req Request) error {
+	_, _, err := c.prepare(ctx, req, Options{})
+	return err
+}
+
 // Get starts a GET.
 func (c *Call) Get(ctx context.Context, k *kernel.Kernel, url string, opts Options) (*Handle, error) {
 	return c.Start(ctx, k, Request{Method: http.MethodGet, URL: url}, opts)

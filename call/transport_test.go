@@ -1,6 +1,7 @@
 package call_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
@@ -148,32 +149,93 @@ func TestConnectionsToAHostAreBounded(t *testing.T) {
 	}
 }
 
-// Dials are paced: so many to a host at a time.
+// dials counts those that are under way, and lets them go on one by one.
+type dials struct {
+	next chan struct{}
+	mu   sync.Mutex
+	now  map[string]int // by address
+	all  int
+	made int
+	top  map[string]int // the most at a time, by address; "" is all of them
+}
+
+func (d *dials) dial(ctx context.Context, address string) {
+	d.mu.Lock()
+	d.now[address]++
+	d.all++
+	d.made++
+	d.top[address] = max(d.top[address], d.now[address])
+	d.top[""] = max(d.top[""], d.all)
+	d.mu.Unlock()
+	select {
+	case <-d.next:
+	case <-ctx.Done():
+	}
+	d.mu.Lock()
+	d.now[address]--
+	d.all--
+	d.mu.Unlock()
+}
+
+func (d *dials) underWay() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.all
+}
+
+// Dials are paced: so many to a host at a time, and so many in all.
 func TestDialsArePaced(t *testing.T) {
 	t.Parallel()
-	var mu sync.Mutex
-	under, top := 0, 0
-	s := server(t, echo)
-	w := begin(t, setup{client: call.ClientConfig{MaxDials: 4, MaxDialsPerHost: 2, Observers: []func(call.Event){func(e call.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		if e.Kind == call.RequestStarted {
-			under++
-			top = max(top, under)
-		} else {
-			under--
-		}
-	}}}})
-	for range 60 {
-		w.start(call.Request{URL: s.URL}, call.Options{})
+	for _, c := range []struct {
+		name               string
+		all, perHost, want int
+	}{{"in all", 5, 20, 5}, {"to a host", 60, 2, 6}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			pace(t, call.ClientConfig{MaxDials: c.all, MaxDialsPerHost: c.perHost}, c.want)
+		})
 	}
-	for range 60 {
+}
+
+// pace calls three hosts with many requests, and wants so many dials at a time.
+func pace(t *testing.T, cfg call.ClientConfig, want int) {
+	const hosts, each = 3, 20
+	var arrived sync.WaitGroup
+	arrived.Add(hosts * each)
+	wait := func(http.ResponseWriter, *http.Request) { // so that each needs a connection of its own
+		arrived.Done()
+		arrived.Wait()
+	}
+	w := begin(t, setup{idle: true, client: cfg})
+	d := &dials{next: make(chan struct{}), now: map[string]int{}, top: map[string]int{}}
+	w.client.OnDial(d.dial)
+	for range hosts {
+		s := server(t, wait)
+		for range each {
+			w.start(call.Request{URL: s.URL}, call.Options{})
+		}
+	}
+	runKernel(t, w)
+	until(t, "all requests are under way", func() bool { return w.client.Stats(nil).InFlight == hosts*each })
+	until(t, "as many dial as may", func() bool { return d.underWay() >= want })
+	for range hosts * each {
+		d.next <- struct{}{}
+	}
+	for range hosts * each {
 		if w.next().r == nil {
 			t.Error("a request failed")
 		}
 	}
-	if top < 3 {
-		t.Errorf("%d requests were under way at a time, want more than may dial", top)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.made != hosts*each || len(d.top) != hosts+1 || d.top[""] != want {
+		t.Errorf("%d dials to %d hosts, %d at a time; want %d to %d, %d at a time", d.made, len(d.top)-1, d.top[""], hosts*each, hosts, want)
+	}
+	delete(d.top, "")
+	for address, top := range d.top {
+		if top > cfg.MaxDialsPerHost {
+			t.Errorf("%d dials at a time to %s, want at most %d", top, address, cfg.MaxDialsPerHost)
+		}
 	}
 }
 

@@ -35,14 +35,14 @@ func (v *verdict) status() Status {
 }
 
 // verdict reads how a request ended off its ended task, by whichever road it ended. An error means that it could not be read now.
-func (c *Client) verdict(ctx context.Context, k *kernel.Kernel, task kernel.Task, back wireCallback) (*verdict, error) {
+func (c *Client) verdict(ctx context.Context, k *kernel.Kernel, task *kernel.Task, back wireCallback) (*verdict, error) {
 	var out wireOutcome
 	body, err := unframe(task.Result, &out)
 	switch {
 	case err == nil && out.Response != nil:
 		ans := &answer{wireResponse: *out.Response, body: body}
 		if ans.Entry {
-			entries, err := k.Load(ctx, task, entryBody)
+			entries, err := k.Load(ctx, *task, entryBody)
 			if err != nil {
 				return nil, err
 			}
@@ -55,11 +55,11 @@ func (c *Client) verdict(ctx context.Context, k *kernel.Kernel, task kernel.Task
 			Type: e.Type, Phase: e.Phase, Message: e.Message, URL: e.URL, Redirects: e.Redirects, Duration: e.Duration, MaySent: e.MaySent,
 		})}, nil
 	}
-	return &verdict{failure: describe(task, back, unanswered(&task))}, nil
+	return &verdict{failure: describe(task, back, unanswered(task))}, nil
 }
 
 // complete makes the verdict of an answer.
-func complete(k *kernel.Kernel, task kernel.Task, ans *answer, back wireCallback) *verdict {
+func complete(k *kernel.Kernel, task *kernel.Task, ans *answer, back wireCallback) *verdict {
 	r := response(k, ans)
 	r.ID, r.Method, r.Args = task.ID, back.Method, back.Args
 	r.Attempts, r.Crashes = task.Attempts, task.Crashes
@@ -105,7 +105,7 @@ func unanswered(task *kernel.Task) *Error {
 }
 
 // describe adds what the record and the callback know of a request.
-func describe(task kernel.Task, back wireCallback, e *Error) *Error {
+func describe(task *kernel.Task, back wireCallback, e *Error) *Error {
 	e.ID, e.Method, e.Args, e.Reason = task.ID, back.Method, back.Args, task.Reason
 	e.Attempts, e.Crashes = task.Attempts, task.Crashes
 	e.URL = firstOf(e.URL, back.URL)

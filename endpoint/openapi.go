@@ -6,7 +6,19 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"github.com/outlast-go/outlast/internal/schema"
 )
+
+type object = schema.Object
+
+// given are types whose JSON is not what their fields say.
+var given = map[reflect.Type]object{
+	reflect.TypeFor[State](): {"type": "string", "enum": []any{
+		"Queued", "Scheduled", "InProgress", "Completed", "Failed", "Canceled",
+	}},
+	reflect.TypeFor[Problem](): {"$ref": "#/components/schemas/Problem"},
+}
 
 // API describes what is mounted as an OpenAPI 3.1 document, with schemas of the Go types, and serves it. Its zero value works.
 type API struct {
@@ -53,9 +65,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 func (a *API) Document() map[string]any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	g := newSchemas()
-	g.all["Problem"] = problemSchema()
-	status := g.of(reflect.TypeFor[Document]())
+	g := schema.New(given)
+	g.All["Problem"] = problemSchema()
+	status := g.Of(reflect.TypeFor[Document]())
 	paths := object{}
 	at := func(path string) object {
 		if paths[path] == nil {
@@ -84,7 +96,7 @@ func (a *API) Document() map[string]any {
 	}
 	return object{
 		"openapi": "3.1.0", "info": object{"title": title, "version": version},
-		"paths": paths, "components": object{"schemas": g.all},
+		"paths": paths, "components": object{"schemas": g.All},
 	}
 }
 
@@ -100,7 +112,7 @@ func problemSchema() object {
 }
 
 // describe makes the operation of an endpoint.
-func (a *Acceptor) describe(g *schemas, path string, status object) object {
+func (a *Acceptor) describe(g *schema.Set, path string, status object) object {
 	responses := object{
 		"202": answer("accepted; the status", "application/json", status, "Location", "Operation-Location", "Retry-After"),
 		"200": a.describeResult(g),
@@ -124,20 +136,20 @@ func (a *Acceptor) describe(g *schemas, path string, status object) object {
 	return op
 }
 
-func (a *Acceptor) describeBody(g *schemas) object {
+func (a *Acceptor) describeBody(g *schema.Set) object {
 	switch a.body {
 	case bodyNone:
 		return nil
 	case bodyRaw:
 		return object{"*/*": object{}}
 	}
-	s := g.of(a.in)
+	s := g.Of(a.in)
 	return object{
 		"application/json": object{"schema": s}, "application/x-www-form-urlencoded": object{"schema": s}, "multipart/form-data": object{"schema": s},
 	}
 }
 
-func (a *Acceptor) describeResult(g *schemas) object {
+func (a *Acceptor) describeResult(g *schema.Set) object {
 	text := "the result; only with Prefer: wait"
 	switch {
 	case a.out == reflect.TypeFor[Response]() || a.out == reflect.TypeFor[*Response]() || a.out == reflect.TypeFor[[]byte]():
@@ -145,11 +157,11 @@ func (a *Acceptor) describeResult(g *schemas) object {
 	case a.out.Kind() == reflect.Struct && a.out.NumField() == 0:
 		return object{"description": text}
 	}
-	return answer(text, "application/json", g.of(a.out))
+	return answer(text, "application/json", g.Of(a.out))
 }
 
 // describe makes the operations on tasks.
-func (h *StatusHandler) describe(g *schemas, status object) map[string]map[string]object {
+func (h *StatusHandler) describe(g *schema.Set, status object) map[string]map[string]object {
 	id := pathParameters("{id}")
 	wait := parameter("query", "wait", "how long to wait: seconds, or 30s", false)
 	shown := answer("the status", "application/json", status, "ETag", "Retry-After")
@@ -173,7 +185,7 @@ func (h *StatusHandler) describe(g *schemas, status object) map[string]map[strin
 	remove := with(with(plain("204", bare("removed")), "202", asked), "200", shown)
 	events := with(plain("200", object{"description": "events", "content": object{"text/event-stream": object{}}}), "204", bare("it has ended"))
 	list := object{"tags": []any{"AsyncEndpoint"}, "parameters": listParameters(), "responses": object{
-		"200": answer("a page", "application/json", g.of(reflect.TypeFor[List]()), "Link"), "400": refusalSchema("a bad filter"),
+		"200": answer("a page", "application/json", g.Of(reflect.TypeFor[List]()), "Link"), "400": refusalSchema("a bad filter"),
 	}}
 	return map[string]map[string]object{
 		h.site.Path:     {"get": list},
@@ -203,8 +215,8 @@ func pathParameters(path string) []any {
 }
 
 // answer describes a response with a body and headers.
-func answer(text, media string, schema object, headers ...string) object {
-	res := object{"description": text, "content": object{media: object{"schema": schema}}}
+func answer(text, media string, of object, headers ...string) object {
+	res := object{"description": text, "content": object{media: object{"schema": of}}}
 	if len(headers) > 0 {
 		all := object{}
 		for _, name := range headers {

@@ -33,8 +33,15 @@
 // program is mended; fields that the program does not know are ignored. A result that does not encode fails it with the
 // type "encode".
 //
+// # When, and in whose turn
+//
+// Job.Schedule starts a job by the clock: Cron, Every, At. Config.Running and Config.Rates bound how many run and start, over all
+// processes. Options.Lane gives each tenant its turn, Config.Order runs the jobs of a lane one after the other. Options.Key keeps
+// repeats out: Keep with KeyFor throttles, Replace or Latest with a Delay debounces, Latest keeps the last, Period allows one per hour or day.
+// docs/turns.md has an example of each.
+//
 // # What it leaves to others
 //
-// Slots, retries of the store, recovery, schedules and limits belong to the kernel: Job.Spec gives the task for
-// kernel.PutSchedule, for a group or as another's OnEnd; kernel.PutLimit gives a limit key its bounds.
+// Slots, retries of the store, recovery, the driving of schedules and the keeping of limits belong to the kernel: Job.Spec gives the
+// task for a group or as another's OnEnd; kernel.PutLimit gives a limit key its bounds at run time.
 package job

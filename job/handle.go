@@ -32,6 +32,7 @@ type Handle[Out any] struct {
 	kind    string
 	id      kernel.ID
 	existed bool
+	before  kernel.ID
 }
 
 // Handle returns a handle of a job that was started before, here or elsewhere. Whether there is one is seen by its first use:
@@ -45,6 +46,10 @@ func (h *Handle[Out]) ID() kernel.ID { return h.id }
 
 // Existed reports whether Start stored nothing, because the Key was held or the ID was known.
 func (h *Handle[Out]) Existed() bool { return h.existed }
+
+// Replaced returns the id of the job that had the Key before and made room for this one: it was cancelled while it waited, or with
+// Latest runs on. Zero: there was none.
+func (h *Handle[Out]) Replaced() kernel.ID { return h.before }
 
 // Wait returns the result once the job has ended. If it did not end well the error is an *Error, which is ErrFailed or
 // ErrCancelled; if ctx ends first, its cause. ErrForgotten says that it ended well, and that its result was not kept.

@@ -26,8 +26,13 @@ type Config struct {
 	// Retention is how long it is kept once done or cancelled. Default: the kernel's (24 h); Forget: not; negative: for ever.
 	// A failed job is kept until it is retried or deleted.
 	Retention time.Duration
-	// Limit is the key of the limit that the job counts against: see kernel.PutLimit. Default: none.
+	// Limit is the key of the limit that the job counts against: see kernel.PutLimit. Default: none, or if Running or Rates are
+	// set the job's own.
 	Limit string
+	// Running is how many of the limit may run at once, in all processes together; Rates how many may start, in one or more windows
+	// which must all have room. A job that must wait spends no attempt. Serve declares them: see kernel.DeclareLimit. Default: no bound.
+	Running int
+	Rates   []kernel.Rate
 	// Order runs the jobs of one Lane one after the other, in the order they were started, to the millisecond of the starter's
 	// clock; those of one StartMany exactly. Default: in no order.
 	Order kernel.Order
@@ -54,6 +59,11 @@ func Define[In, Out any](name string, fn func(context.Context, In) (Out, error),
 	if err := check(j.spec(nil, Options{})); err != nil {
 		panic(fmt.Sprintf("job.Define(%q): %v", name, err))
 	}
+	if l := j.limit(); l.Key != "" {
+		if err := l.Validate(); err != nil {
+			panic(fmt.Sprintf("job.Define(%q): %v", name, err))
+		}
+	}
 	return j
 }
 
@@ -64,7 +74,18 @@ func (j *Job[In, Out]) Name() string { return j.name }
 func (j *Job[In, Out]) Kind() string { return "job." + j.name }
 
 // Serve says that this process runs the job. It must be called before k.Run, once; otherwise it panics.
-func (j *Job[In, Out]) Serve(k *kernel.Kernel) { k.Handle(j.Kind(), j.run) }
+func (j *Job[In, Out]) Serve(k *kernel.Kernel) {
+	k.Handle(j.Kind(), j.run)
+	if l := j.limit(); l.Running != 0 || len(l.Rates) > 0 {
+		if err := k.DeclareLimit(l); err != nil {
+			panic(fmt.Sprintf("job %s: %v", j.name, err))
+		}
+	}
+}
+
+func (j *Job[In, Out]) limit() kernel.Limit {
+	return kernel.Limit{Key: j.limitKey(), Running: j.cfg.Running, Rates: j.cfg.Rates}
+}
 
 // run is the handler of the job's tasks.
 func (j *Job[In, Out]) run(ctx context.Context, kr *kernel.Run) (kernel.Outcome, error) {

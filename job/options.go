@@ -20,12 +20,14 @@ const (
 	Keep    kernel.Conflict = ""        // the other stands: the handle is its, and says Existed
 	Reject  kernel.Conflict = "reject"  // as Keep, and Start says kernel.ErrDuplicate
 	Replace kernel.Conflict = "replace" // if the other waits it is cancelled, reason "replaced"; if it runs, it stands as with Keep
+	Latest  kernel.Conflict = "latest"  // as Replace, but beside one that runs the newcomer waits and has the key: the last one always runs
 )
 
 // What an ordered lane does after a job that failed.
 const (
 	Skip  kernel.Order = "skip"  // the next one runs
 	Block kernel.Order = "block" // nothing of the lane runs until the failed one is retried or deleted
+	Fail  kernel.Order = "fail"  // those of the lane that were started before it failed fail as well, reason "order"
 )
 
 // Options are of one start. The zero value starts the job at once, as its Config says.
@@ -40,6 +42,10 @@ type Options struct {
 	Key        string
 	OnConflict kernel.Conflict
 	KeyFor     time.Duration
+
+	// Period lets the Key be started once in so long: later starts within it are told which job stands, unless that one has failed.
+	// It is KeyFor, and keeps the job's record at least as long. Default: none.
+	Period time.Duration
 
 	// Lane is a tenant, an account, a customer: lanes take turns, and Order acts within one. Default: one lane for all.
 	Lane string
@@ -69,7 +75,7 @@ func (j *Job[In, Out]) spec(args []byte, o Options) kernel.Spec {
 	return kernel.Spec{
 		ID: o.ID, Kind: j.Kind(), Queue: cmp.Or(j.cfg.Queue, kernel.DefaultQueue), Args: args,
 		Delay: o.Delay, DueAt: o.At,
-		Unique:      kernel.Unique{Key: o.Key, OnConflict: o.OnConflict, For: o.KeyFor},
+		Unique:      kernel.Unique{Key: o.Key, OnConflict: o.OnConflict, For: cmp.Or(o.KeyFor, o.Period)},
 		Lane:        o.Lane,
 		Labels:      maps.Clone(o.Labels), // a submit in doubt may outlast the call
 		Correlation: o.Correlation,
@@ -77,11 +83,27 @@ func (j *Job[In, Out]) spec(args []byte, o Options) kernel.Spec {
 		Retry:       retry(cmp.Or(o.Retry, j.cfg.Retry)),
 		Timeout:     cmp.Or(o.Timeout, j.cfg.Timeout),
 		StartBy:     cmp.Or(o.StartBy, j.cfg.StartBy),
-		Retention:   cmp.Or(o.Retention, j.cfg.Retention),
-		Limit:       cmp.Or(o.Limit, j.cfg.Limit),
+		Retention:   retention(cmp.Or(o.Retention, j.cfg.Retention), o.Period),
+		Limit:       cmp.Or(o.Limit, j.limitKey()),
 		Order:       cmp.Or(o.Order, j.cfg.Order),
 		OnEnd:       o.OnEnd,
 	}
+}
+
+// retention keeps a record as long as its period lasts: its key is held no longer than the record is kept.
+func retention(d, period time.Duration) time.Duration {
+	if d <= 0 || d == Forget {
+		return d // the kernel's default, which is as long as the key needs it; for ever; or none, as was asked for
+	}
+	return max(d, period)
+}
+
+// limitKey is the key of the limit that the job counts against. Bounds without a key are of the job alone.
+func (j *Job[In, Out]) limitKey() string {
+	if j.cfg.Limit == "" && (j.cfg.Running != 0 || len(j.cfg.Rates) > 0) {
+		return j.Kind()
+	}
+	return j.cfg.Limit
 }
 
 // retry fills in the parts that are missing of a policy: one that says "five attempts" does not mean five within a moment.

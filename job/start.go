@@ -139,7 +139,7 @@ func (j *Job[In, Out]) started(k *kernel.Kernel, stands kernel.Submitted, err er
 	}
 	if err == nil || errors.Is(err, kernel.ErrDuplicate) || errors.Is(err, kernel.ErrInDoubt) {
 		s.Handle = j.Handle(k, stands.ID)
-		s.Handle.existed = stands.Existed
+		s.Handle.existed, s.Handle.before = stands.Existed, stands.Replaced
 	}
 	return s
 }

@@ -133,10 +133,14 @@ func (k *Kernel) spillResult(r *Run, out Outcome) (Outcome, error) {
 
 // fetch returns a payload that may be in a blob of its task. Nobody's args lead to a blob of another task.
 func (k *Kernel) fetch(ctx context.Context, id ID, payload []byte) ([]byte, error) {
-	text, ok := bytes.CutPrefix(payload, spilled)
-	if !ok {
+	if !bytes.HasPrefix(payload, spilled) {
 		return payload, nil
 	}
+	return k.fetchBlob(ctx, id, payload[len(spilled):])
+}
+
+// fetchBlob returns what a reference of a task stands for.
+func (k *Kernel) fetchBlob(ctx context.Context, id ID, text []byte) ([]byte, error) {
 	var ref Ref
 	if err := json.Unmarshal(text, &ref); err != nil || ref.Task() != id.String() {
 		return nil, fmt.Errorf("%w: %w: its reference is not one of task %s", errBlob, blob.ErrInvalid, id)
@@ -154,11 +158,11 @@ func (k *Kernel) fetch(ctx context.Context, id ID, payload []byte) ([]byte, erro
 }
 
 // fetchTask puts the args and the result of a task in the place of what stands for them.
-func (k *Kernel) fetchTask(ctx context.Context, t Task) (Task, error) {
+func (k *Kernel) fetchTask(ctx context.Context, t *Task) error {
 	args, err1 := k.fetch(ctx, t.ID, t.Args)
 	result, err2 := k.fetch(ctx, t.ID, t.Result)
 	t.Args, t.Result = args, result
-	return t, errors.Join(err1, err2)
+	return errors.Join(err1, err2)
 }
 
 // sweepBlobs removes blobs that nobody needs any more: a page of each store, and more as long as a tenth of a page can go. So what

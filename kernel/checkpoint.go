@@ -129,26 +129,38 @@ func (r *Run) Progress(done, total int64, note string) {
 	r.progress = &Progress{Done: done, Total: total, Note: clip(note, store.KeyLimit)}
 }
 
-// saveProgress writes what runs have told since the last beat. It is shown, not promised: a failure is not repeated.
+// saveProgress writes what runs have told since the last beat. What was not answered is left to the next beat.
 func (k *Kernel) saveProgress(ctx context.Context) {
 	k.mu.Lock()
-	var saves []store.SaveRequest
-	var tasks []*Task
+	var runs []*Run
+	var told []*Progress
 	for _, r := range k.sortedRuns() {
 		if r.progress != nil && !r.settling {
-			saves, tasks = append(saves, store.SaveRequest{Fence: r.fence, Progress: r.progress}), append(tasks, &r.task)
+			runs, told = append(runs, r), append(told, r.progress)
 			r.progress = nil
 		}
 	}
 	k.mu.Unlock()
-	for i, s := range saves {
-		s.Progress = k.sealNote(tasks[i], s.Progress)
+	for i, r := range runs {
+		req := store.SaveRequest{Fence: r.fence, Progress: k.sealNote(&r.task, told[i])}
 		err := k.call(ctx, k.cfg.Beat, func(ctx context.Context) error {
-			_, err := k.store.Save(ctx, s)
+			_, err := k.store.Save(ctx, req)
 			return err
 		})
 		if err != nil && !store.Answered(err) {
+			k.untold(runs[i:], told[i:])
 			return // the store is away: the beat has more need of the time
+		}
+	}
+}
+
+// untold takes back what could not be written, where nothing newer was told meanwhile.
+func (k *Kernel) untold(runs []*Run, told []*Progress) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, r := range runs {
+		if r.progress == nil {
+			r.progress = told[i]
 		}
 	}
 }

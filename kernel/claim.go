@@ -122,12 +122,16 @@ func (k *Kernel) plan() *plan {
 	return p
 }
 
-// freeSlots lists the queues that have some, by name. k.mu is held.
+// claimLimit is how many tasks of a queue one claim takes at most; the next follows at once. A claim for all slots of a process that has
+// ten thousand would keep others from the store for as long, and where it took longer than a call may, nothing would ever be claimed.
+const claimLimit = 500
+
+// freeSlots lists the queues that have some, by name, with as many as one claim may take. k.mu is held.
 func (k *Kernel) freeSlots() []store.QueueSlots {
 	var free []store.QueueSlots
 	for _, queue := range slices.Sorted(maps.Keys(k.cfg.Slots)) {
 		if n := k.cfg.Slots[queue] - k.used[queue]; n > 0 {
-			free = append(free, store.QueueSlots{Queue: queue, Slots: n, Cursor: k.appetite.cursors[queue]})
+			free = append(free, store.QueueSlots{Queue: queue, Slots: min(n, claimLimit), Cursor: k.appetite.cursors[queue]})
 		}
 	}
 	return free

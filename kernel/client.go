@@ -10,11 +10,17 @@ import (
 
 // Get reads a task. What is sealed is opened if this process can; if not, the error says so and the rest is there.
 func (k *Kernel) Get(ctx context.Context, id ID) (Task, error) {
+	t, err := k.get(ctx, id)
+	return *t, err
+}
+
+// get is Get for those who need no copy of what they read. The task is never nil.
+func (k *Kernel) get(ctx context.Context, id ID) (*Task, error) {
 	t, err := k.record(ctx, id)
 	if err != nil {
 		return t, fmt.Errorf("get task %s: %w", id, err)
 	}
-	return k.openTask(ctx, t)
+	return t, k.openTask(ctx, t)
 }
 
 // Load reads entries of a task's checkpoint, all of them if none is named, whoever saved them and whether it has ended or not.
@@ -31,10 +37,11 @@ func (k *Kernel) Load(ctx context.Context, t Task, names ...string) (map[string]
 	return entries, wrap("load entries of task "+t.ID.String(), err)
 }
 
-// record reads a task as it is stored.
-func (k *Kernel) record(ctx context.Context, id ID) (t Task, err error) {
-	err = k.ask(ctx, func(ctx context.Context) (err error) {
-		t, err = k.store.Get(ctx, id)
+// record reads a task as it is stored. It is never nil.
+func (k *Kernel) record(ctx context.Context, id ID) (*Task, error) {
+	t := &Task{}
+	err := k.ask(ctx, func(ctx context.Context) (err error) {
+		*t, err = k.store.Get(ctx, id)
 		return err
 	})
 	return t, err
@@ -47,8 +54,8 @@ func (k *Kernel) List(ctx context.Context, f store.Filter, page store.PageReques
 		p, err = k.store.List(ctx, f, page)
 		return err
 	})
-	for i, t := range p.Items {
-		p.Items[i] = veil(t)
+	for i := range p.Items {
+		veil(&p.Items[i])
 	}
 	return p, wrap("list tasks", err)
 }
@@ -165,19 +172,6 @@ func (k *Kernel) Pauses(ctx context.Context) ([]Pause, error) {
 		return err
 	})
 	return ps, wrap("list pauses", err)
-}
-
-// PutLimit bounds the tasks of a limit key across the fleet, and returns the limit that stood before.
-func (k *Kernel) PutLimit(ctx context.Context, l store.Limit) (store.Limit, error) {
-	if err := store.CheckKey("limit key", l.Key); err != nil || l.Key == "" {
-		return store.Limit{}, fmt.Errorf("put limit: %w: the key is empty or odd", store.ErrInvalid)
-	}
-	var before store.Limit
-	err := k.ask(ctx, func(ctx context.Context) (err error) {
-		before, err = k.store.PutLimit(ctx, l)
-		return err
-	})
-	return before, wrap("put limit "+l.Key, err)
 }
 
 // Workers lists the fleet.

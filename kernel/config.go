@@ -55,6 +55,9 @@ type Config struct {
 	// MaxPayload bounds args, results, entries and messages, in bytes. Default 1 MiB; negative: no bound.
 	MaxPayload int
 
+	// Limits are declared to the store when Run begins: see DeclareLimit. Default: none.
+	Limits []Limit
+
 	// Name begins the worker's id: name:pid:hex. Default: the host's name.
 	Name string
 	// Version of the program, shown with the worker. Default: empty.

@@ -1,8 +1,10 @@
 package kernel_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +19,7 @@ import (
 func seesEnded(found chan<- kernel.Task, errs chan<- error) kernel.Handler {
 	return func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
 		task, err := r.Ended(ctx)
-		found <- task
+		found <- *task
 		errs <- err
 		return kernel.Outcome{}, nil
 	}
@@ -53,6 +55,53 @@ func TestARunThatFollowsAnEndingReadsTheTaskThatEnded(t *testing.T) {
 			t.Error("Ended of a task that follows no ending is not ErrNotFound")
 		}
 	})
+}
+
+// readless is a store that counts how often tasks are read from it.
+type readless struct {
+	store.Store
+	reads atomic.Int64
+}
+
+func (s *readless) Get(ctx context.Context, id store.ID) (store.Task, error) {
+	s.reads.Add(1)
+	return s.Store.Get(ctx, id)
+}
+
+// Stage is the store's own.
+func (s *readless) Stage(ctx context.Context, c store.Completion) error {
+	return s.Store.(store.Stager).Stage(ctx, c)
+}
+
+// What this process has just ended well is not read again by what follows here; what it staged, or may have forgotten, is.
+func TestWhatHasJustEndedHereNeedNotBeRead(t *testing.T) {
+	t.Parallel()
+	st := &readless{Store: memory.New(memory.Config{})}
+	found, errs := make(chan kernel.Task, 9), make(chan error, 9)
+	large := bytes.Repeat([]byte("x"), 100<<10)
+	k, _ := kerneltest.StartOn(t, st, kernel.Config{}, handlers{
+		"done": func(_ context.Context, r *kernel.Run) (kernel.Outcome, error) { return kernel.Done(r.Task().Args), nil },
+		"staged": func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
+			done, err := r.Completion(kernel.Done(r.Task().Args))
+			return kernel.Done([]byte("what does not count")), errors.Join(err, st.Stage(ctx, done))
+		},
+		"after": seesEnded(found, errs),
+	})
+	for _, c := range []struct {
+		kind  string
+		args  []byte
+		reads int64
+	}{{"done", []byte("a"), 0}, {"done", nil, 0}, {"done", large, 1}, {"staged", []byte("b"), 1}} {
+		before := st.reads.Load()
+		id := submit(t, k, kernel.Spec{Kind: c.kind, Args: c.args, OnEnd: &kernel.Spec{Kind: "after"}})
+		task := <-found
+		if err := <-errs; err != nil || task.ID != id || task.State != store.Done || !bytes.Equal(task.Result, c.args) {
+			t.Errorf("Ended = %s %s with %d bytes, %v; want %s done with %d", task.ID, task.State, len(task.Result), err, id, len(c.args))
+		}
+		if reads := st.reads.Load() - before; reads != c.reads {
+			t.Errorf("%s: %d reads, want %d", c.kind, reads, c.reads)
+		}
+	}
 }
 
 func TestTheFollowerOfAnEarlierRoundIsToldSo(t *testing.T) {

@@ -24,6 +24,8 @@ var (
 	ErrDuplicate = store.ErrDuplicate
 	// ErrState says that the record is not in a state that allows what was asked for.
 	ErrState = store.ErrState
+	// ErrChanged says that the record was changed since it was read.
+	ErrChanged = store.ErrChanged
 	// ErrInvalid says that what was handed over can never be stored. The text names the field and the fix.
 	ErrInvalid = store.ErrInvalid
 	// ErrDraining is the cause of a run's context when the process stops and the time for running on is up.

@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 )
 
@@ -15,9 +16,10 @@ type gather[I, O any] struct {
 	// flush answers each item in its place. It blocks until the answer is known, or will never be.
 	flush func(items []I) []O
 
-	mu    sync.Mutex
-	busy  bool
-	queue []*ticket[I, O]
+	mu      sync.Mutex
+	busy    bool
+	company bool // the last batch had more than one item
+	queue   []*ticket[I, O]
 }
 
 type ticket[I, O any] struct {
@@ -70,16 +72,23 @@ func (g *gather[I, O]) drop(t *ticket[I, O]) {
 	}
 }
 
-// drain flushes batch after batch until nothing waits.
+// drain flushes batch after batch until nothing waits. Those who were answered together come back together: they are let go
+// first, so that they make up one batch and not two, of the quickest and of all others. A lone caller waits for nobody.
 func (g *gather[I, O]) drain() {
 	for {
 		g.mu.Lock()
+		if g.company {
+			g.mu.Unlock()
+			runtime.Gosched()
+			g.mu.Lock()
+		}
 		if len(g.queue) == 0 {
 			g.busy = false
 			g.mu.Unlock()
 			return
 		}
 		n := min(len(g.queue), g.limit)
+		g.company = n > 1
 		batch := g.queue[:n:n]
 		g.queue = g.queue[n:]
 		items := make([]I, n)

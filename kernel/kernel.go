@@ -38,19 +38,22 @@ type Kernel struct {
 	crew        *crew
 	submits     *gather[submission, submitted]
 	completions *gather[*settlement, store.Completed]
+	endings     endings
 	heres       *gather[*here, struct{}]
 	visits      *gather[struct{}, error]
 	storeAway   atomic.Bool
 	blobs       *blob.Set
 	sweeper     *blob.Sweep
 	ids         idSource
+	turns       remoteTurns
 
-	kick    Signal // the claim loop should look again
-	beatNow Signal // the beat loop should not wait
-	sweep   Signal // the sweep loop should not wait
-	tickNow Signal // the schedule loop should not wait
-	idle    Signal // a run has ended, or the drain was cut short
-	stop    Signal // Run should look whether to go on
+	kick     Signal // the claim loop should look again
+	beatNow  Signal // the beat loop should not wait
+	sweep    Signal // the sweep loop should not wait
+	tickNow  Signal // the schedule loop should not wait
+	limitNow Signal // a limit was declared
+	idle     Signal // a run has ended, or the drain was cut short
+	stop     Signal // Run should look whether to go on
 
 	// Set by Run before it starts anything.
 	team   *crew    // loops and runs
@@ -58,6 +61,7 @@ type Kernel struct {
 
 	mu       sync.Mutex
 	handlers map[string]Handler // not changed once Run has begun
+	bounds   map[string]*bound  // limits that this program declares, by key
 	state    State
 	closed   bool
 	quiet    bool
@@ -94,10 +98,15 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 		store: st, cfg: cfg, env: cfg.Env, log: cfg.Logger,
 		crew: newCrew(cfg.Env),
 		kick: cfg.Env.NewSignal(), beatNow: cfg.Env.NewSignal(), sweep: cfg.Env.NewSignal(),
-		tickNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),
-		handlers: map[string]Handler{}, state: Idle,
+		tickNow: cfg.Env.NewSignal(), limitNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),
+		handlers: map[string]Handler{}, bounds: map[string]*bound{}, state: Idle,
 		runs: map[store.Fence]*Run{}, used: map[string]int{}, waiters: map[ID][]Signal{},
 		appetite: appetite{cursors: map[string]string{}, full: map[string]bool{}}, suspects: suspects{allow: 1},
+	}
+	for _, l := range cfg.Limits {
+		if err := k.DeclareLimit(l); err != nil {
+			return nil, badConfig("Limits", "cannot be declared: %v", err)
+		}
 	}
 	k.forever = k.env.Detach(context.Background())
 	k.life, k.end = k.env.WithCancel(k.forever)

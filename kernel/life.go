@@ -31,8 +31,9 @@ func (k *Kernel) Run(ctx context.Context) error {
 	}
 	inner, end := k.env.WithCancel(k.life)
 	beats, endBeats := k.env.WithCancel(k.life)
+	k.declareLimits(inner) // before the first claim; what fails now is tried again by limitLoop
 	loops, beating := newCrew(k.env), newCrew(k.env)
-	for _, loop := range []func(context.Context){k.guardLoop, k.claimLoop, k.sweepLoop, k.pruneLoop, k.tickLoop, k.watchWork} {
+	for _, loop := range []func(context.Context){k.guardLoop, k.claimLoop, k.sweepLoop, k.pruneLoop, k.tickLoop, k.watchWork, k.limitLoop} {
 		loops.Go(func() { loop(inner) })
 	}
 	beating.Go(func() { k.beatLoop(beats) })
@@ -161,19 +162,24 @@ func (k *Kernel) leave() {
 	k.left = true
 	w := k.worker
 	k.mu.Unlock()
+	k.leaveAs(w.id)
+}
+
+// leaveAs is leave for one incarnation of this process.
+func (k *Kernel) leaveAs(id string) {
 	more := true
 	for more {
 		err := k.persist(k.life, k.cfg.DeadAfter, func(ctx context.Context, _ bool) (err error) {
-			more, err = k.store.Leave(ctx, w.id)
+			more, err = k.store.Leave(ctx, id)
 			return err
 		})
 		if err != nil {
 			if !errors.Is(err, store.ErrDead) && !errors.Is(err, store.ErrNotFound) {
-				k.log.Error("could not leave the fleet; others will find out by themselves", "worker", w.id, "err", err)
+				k.log.Error("could not leave the fleet; others will find out by themselves", "worker", id, "err", err)
 			}
 			return
 		}
 	}
-	k.log.Info("worker left", "worker", w.id)
-	k.observe(Event{Kind: WorkerLeft, Worker: w.id})
+	k.log.Info("worker left", "worker", id)
+	k.observe(Event{Kind: WorkerLeft, Worker: id})
 }

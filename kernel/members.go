@@ -54,12 +54,13 @@ func (k *Kernel) Members(ctx context.Context, group ID, states []TaskState, page
 		return p, fmt.Errorf("list members of group %s: %w", group, err)
 	}
 	var first error
-	for i, t := range p.Items {
+	for i := range p.Items {
+		t := &p.Items[i]
 		if !page.Payload {
-			p.Items[i] = veil(t)
+			veil(t)
 			continue
 		}
-		if p.Items[i], err = k.openTask(ctx, t); err != nil && first == nil {
+		if err := k.openTask(ctx, t); err != nil && first == nil {
 			first = fmt.Errorf("member %d of group %s (task %s): %w", t.Line, group, t.ID, err)
 		}
 	}

@@ -38,7 +38,8 @@ const (
 	WorkerFenced  EventKind = "self-fenced" // the store is out of reach: runs were cancelled
 	WorkerLost    EventKind = "lost"        // declared dead by others
 	WorkerLeft    EventKind = "left"
-	WorkerDead    EventKind = "dead" // another worker was declared dead by this one
+	WorkerDead    EventKind = "dead"  // another worker was declared dead by this one
+	LimitDiffers  EventKind = "limit" // the store's limit of the key in Name is not what this program declares; Err says which stands
 )
 
 // observe hands an event to the user's hook. A hook that panics must not take a worker with it.
@@ -54,6 +55,11 @@ func (k *Kernel) observe(e Event) {
 	}()
 	e.At = k.env.Now()
 	k.cfg.Observe(e)
+}
+
+//go:noinline
+func (k *Kernel) observeStart(r *Run) {
+	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt(), Epoch: r.fence.Epoch})
 }
 
 func (k *Kernel) observeSubmits(specs []Spec, answers []Submitted) {

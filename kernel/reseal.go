@@ -24,14 +24,15 @@ type ResealReport struct {
 	Resealed int   // records that were sealed anew
 	Left     int   // records that could not be: they do not open, or an outcome is under way
 	Err      error // of the first of those
+	Seen     int   // records that were looked at, of all walks together
 }
 
 // Reseal seals everything anew that is stored under an old key: tasks of all states, their checkpoints and messages, groups and
 // schedules. Whatever else works on the store goes on meanwhile. It may be stopped at any moment, and begun anew: what is done
 // is done, each record by itself, and no newer write is ever undone. It walks until it finds nothing that is old. Once Left is 0, and
 // no process seals under the old key any more, that key opens nothing that is stored. A sealer that has no method Stale, as a
-// Ring has, makes it one walk that seals all anew.
-func (k *Kernel) Reseal(ctx context.Context) (ResealReport, error) {
+// Ring has, makes it one walk that seals all anew. Those who watch are told now and then how far it is, one call at a time.
+func (k *Kernel) Reseal(ctx context.Context, watch ...func(ResealReport)) (ResealReport, error) {
 	keeper, ok := k.store.(store.Resealer)
 	if !ok {
 		return ResealReport{}, fmt.Errorf("reseal: a store of the engine %s cannot: %w", k.store.Info().Engine, errors.ErrUnsupported)
@@ -43,6 +44,13 @@ func (k *Kernel) Reseal(ctx context.Context) (ResealReport, error) {
 	old, tells := k.cfg.Sealer.(stale)
 	r.old = func(sealed []byte) bool { return !tells || old.Stale(sealed) }
 	var sum ResealReport
+	r.page = func(n int) {
+		sum.Seen += n
+		now := ResealReport{Resealed: sum.Resealed + r.Resealed, Left: r.Left, Err: r.Err, Seen: sum.Seen}
+		for _, fn := range watch {
+			fn(now)
+		}
+	}
 	for range resealPasses {
 		r.ResealReport, r.met = ResealReport{}, false
 		// Schedules and groups come first: what they submit from then on is sealed anew, and the walk over the tasks meets the rest.
@@ -63,6 +71,7 @@ type resealing struct {
 	k     *Kernel
 	store store.Resealer
 	old   func(sealed []byte) bool
+	page  func(n int) // so many records were looked at; nothing is under way
 
 	mu sync.Mutex
 	ResealReport
@@ -74,11 +83,11 @@ func (r *resealing) tasks(ctx context.Context) error {
 		page.Oldest, page.Payload = true, true
 		return r.k.store.List(ctx, store.Filter{}, page)
 	}
-	return walk(ctx, r.k, list, func(tasks []Task) error { return r.each(ctx, tasks) })
+	return walk(ctx, r, list, func(tasks []Task) error { return r.each(ctx, tasks) })
 }
 
 func (r *resealing) groups(ctx context.Context) error {
-	return walk(ctx, r.k, r.k.store.GroupList, func(list []Group) error {
+	return walk(ctx, r, r.k.store.GroupList, func(list []Group) error {
 		for _, g := range list {
 			if err := r.group(ctx, g); err != nil {
 				return err
@@ -89,7 +98,7 @@ func (r *resealing) groups(ctx context.Context) error {
 }
 
 func (r *resealing) schedules(ctx context.Context) error {
-	return walk(ctx, r.k, r.k.store.ScheduleList, func(list []Schedule) error {
+	return walk(ctx, r, r.k.store.ScheduleList, func(list []Schedule) error {
 		for _, s := range list {
 			if err := r.schedule(ctx, s); err != nil {
 				return err
@@ -100,11 +109,11 @@ func (r *resealing) schedules(ctx context.Context) error {
 }
 
 // walk pages through all that a store lists.
-func walk[T any](ctx context.Context, k *Kernel, list func(context.Context, store.PageRequest) (store.Page[T], error), do func([]T) error) error {
+func walk[T any](ctx context.Context, r *resealing, list func(context.Context, store.PageRequest) (store.Page[T], error), do func([]T) error) error {
 	page := store.PageRequest{Limit: 200}
 	for {
 		var p store.Page[T]
-		err := k.ask(ctx, func(ctx context.Context) (err error) {
+		err := r.k.ask(ctx, func(ctx context.Context) (err error) {
 			p, err = list(ctx, page)
 			return err
 		})
@@ -114,6 +123,7 @@ func walk[T any](ctx context.Context, k *Kernel, list func(context.Context, stor
 		if err := do(p.Items); err != nil {
 			return err
 		}
+		r.page(len(p.Items))
 		if page.Cursor = p.Cursor; page.Cursor == "" {
 			return nil
 		}
@@ -136,7 +146,8 @@ func (r *resealing) each(ctx context.Context, list []Task) error {
 }
 
 // task reseals one. Only a store that is away is an error: whatever else is wrong with a task is wrong with it alone.
-func (r *resealing) task(ctx context.Context, t Task) error {
+func (r *resealing) task(ctx context.Context, listed Task) error {
+	t := &listed
 	return r.record(ctx, func(ctx context.Context, again bool) (req store.ResealRequest, changed bool, err error) {
 		if again {
 			if t, err = r.k.record(ctx, t.ID); err != nil {
@@ -154,8 +165,8 @@ func (r *resealing) task(ctx context.Context, t Task) error {
 			if t.Error != nil && t.Error.Message == sealedText {
 				req.Detail = c.bytes(t.ID, "error", t.Error.Detail)
 			}
-			req.Note = c.note(&t)
-			err = c.rest(ctx, &t, &req)
+			req.Note = c.note(t)
+			err = c.rest(ctx, t, &req)
 		}
 		return req, c.changed, errors.Join(err, c.err)
 	})

@@ -129,9 +129,13 @@ func TestResealLeavesNothingThatTheOldKeyOpens(t *testing.T) {
 			t.Fatalf("before it the new key opens everything: %v", err)
 		}
 		k := kerneltest.New(t, mem.Process(), kernel.Config{Sealer: newRing(t, second, first)})
-		report, err := k.Reseal(t.Context())
-		if err != nil || report.Left != 0 || report.Resealed < 300 {
+		var told []kernel.ResealReport
+		report, err := k.Reseal(t.Context(), func(r kernel.ResealReport) { told = append(told, r) })
+		if err != nil || report.Left != 0 || report.Resealed < 300 || report.Seen < report.Resealed {
 			t.Errorf("Reseal = %+v, %v, want all of it", report, err)
+		}
+		if n := len(told); n < 4 || told[n-1] != report || told[n-2].Seen > report.Seen {
+			t.Errorf("who watched was told %+v, want more and more, up to %+v", told, report)
 		}
 		after, err := openAll(t, mem, newRing(t, second))
 		if err != nil || fmt.Sprint(count(after)) != fmt.Sprint(count(before)) {
@@ -142,7 +146,7 @@ func TestResealLeavesNothingThatTheOldKeyOpens(t *testing.T) {
 				t.Errorf("%s is not among what was resealed", want)
 			}
 		}
-		if again, err := k.Reseal(t.Context()); err != nil || again != (kernel.ResealReport{}) {
+		if again, err := k.Reseal(t.Context()); err != nil || again.Resealed != 0 || again.Left != 0 {
 			t.Errorf("Reseal again = %+v, %v, want nothing to do", again, err)
 		}
 	})

@@ -1,11 +1,13 @@
 package kernel
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -14,8 +16,8 @@ import (
 // Run is one attempt at a task, as its handler sees it.
 type Run struct {
 	k       *Kernel
-	task    Task // as it was claimed
-	opened  Task // the same with its seals opened, for the handler alone
+	task    Task  // as it was claimed
+	opened  *Task // the same with its seals opened, for the handler alone; the same record if there is nothing to open
 	fence   store.Fence
 	worker  *worker
 	suspect bool
@@ -30,6 +32,9 @@ type Run struct {
 	cancel context.CancelCauseFunc
 	saving *gather[save, error]
 
+	result []byte      // as the handler returned it, once it has
+	staged atomic.Bool // an outcome may be in the store that counts in place of what the handler returns
+
 	// Guarded by k.mu.
 	asked    string
 	returned bool // the handler has
@@ -43,6 +48,7 @@ type Run struct {
 func (k *Kernel) newRun(t Task, p *plan) *Run {
 	k.begun++
 	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, claimed: p.at, started: k.env.Now(), asked: t.Asked, handler: k.handlers[t.Kind]}
+	r.opened = &r.task
 	r.ctx, r.cancel = k.env.WithCancel(k.life)
 	r.saving = &gather[save, error]{env: k.env, crew: k.crew, limit: 64, flush: r.flushSaves}
 	k.runs[r.fence] = r
@@ -66,17 +72,33 @@ func (r *Run) settles() {
 // execute runs the handler and sees the outcome through. The run counts as held until its outcome is durable.
 func (k *Kernel) execute(r *Run) store.Completed {
 	defer k.forget(r)
-	k.observe(Event{Kind: TaskStarted, Task: r.task.ID, Name: r.task.Kind, Queue: r.task.Queue, Worker: r.worker.id, Attempt: r.Attempt(), Epoch: r.fence.Epoch})
+	if k.cfg.Observe != nil {
+		k.observeStart(r)
+	}
 	ctx, cancel := r.ctx, context.CancelFunc(func() {})
 	if r.task.Timeout > 0 {
 		ctx, cancel = k.env.WithTimeout(ctx, max(r.task.Timeout-k.env.Now().Sub(r.claimed), 0), ErrTimeout)
 	}
 	defer cancel()
-	out, err := r.invoke(ctx)
+	var result returned
+	result.out, result.err = r.invoke(ctx)
 	k.mu.Lock()
 	r.returned = true
 	k.mu.Unlock()
-	return k.settle(r, r.conclude(context.Cause(ctx), out, err))
+	return k.finish(r, context.Cause(ctx), &result)
+}
+
+// returned is what a handler has.
+type returned struct {
+	out Outcome
+	err error
+}
+
+// finish is a function of its own, as open is, so that what it needs is off the stack while the handler runs.
+//
+//go:noinline
+func (k *Kernel) finish(r *Run, cause error, result *returned) store.Completed {
+	return k.settle(r, r.conclude(cause, result.out, result.err))
 }
 
 // invoke calls the handler. A panic of its is a failed attempt; it is caught here and nowhere else.
@@ -97,9 +119,13 @@ func (r *Run) invoke(ctx context.Context) (out Outcome, err error) {
 // runs: thousands may wait at the same time.
 //
 //go:noinline
-func (r *Run) open(ctx context.Context) (err error) {
-	r.opened, err = r.k.openTask(ctx, r.task)
-	return err
+func (r *Run) open(ctx context.Context) error {
+	if r.task.Sealed.IsZero() && !bytes.HasPrefix(r.task.Args, spilled) && !bytes.HasPrefix(r.task.Result, spilled) {
+		return nil
+	}
+	opened := r.task
+	r.opened = &opened
+	return r.k.openTask(ctx, r.opened)
 }
 
 // conclude makes an outcome of what a handler returned.
@@ -194,7 +220,7 @@ func (k *Kernel) stuck() int {
 }
 
 // Task returns the record as it was when the run began.
-func (r *Run) Task() Task { return r.opened }
+func (r *Run) Task() Task { return *r.opened }
 
 // ID returns the id of the task.
 func (r *Run) ID() ID { return r.task.ID }
@@ -222,14 +248,18 @@ func (r *Run) Asked() string {
 	return r.asked
 }
 
-// Ended reads the task whose ending this run follows: the run's own task was its OnEnd. ErrNotFound says that it was deleted since, or
+// Ended reads the task whose ending this run follows: the run's own task was its OnEnd. Of one that this process itself has just ended as
+// done it tells what was claimed and what was returned, without Version, EndedAt and History of the ending. ErrNotFound says that it was deleted since, or
 // that this run follows no ending; ErrState that it was retried since: another OnEnd follows the ending of that round.
-func (r *Run) Ended(ctx context.Context) (Task, error) {
+func (r *Run) Ended(ctx context.Context) (*Task, error) {
 	if r.task.Parent.IsZero() {
-		return Task{}, fmt.Errorf("read the ended task: %w: this run follows no ending", ErrNotFound)
+		return &Task{}, fmt.Errorf("read the ended task: %w: this run follows no ending", ErrNotFound)
 	}
-	t, err := r.k.Get(ctx, r.task.Parent)
-	if err == nil && OnEndID(t) != r.task.ID {
+	if t := r.k.endings.take(r.task.ID); t != nil {
+		return t, nil
+	}
+	t, err := r.k.get(ctx, r.task.Parent)
+	if err == nil && store.OnEndID(t.ID, t.Round) != r.task.ID {
 		err = fmt.Errorf("read the ended task: %w: it was retried since, and is in round %d", store.ErrState, t.Round)
 	}
 	return t, err

@@ -234,6 +234,38 @@ func TestProgressIsShownWhileTheRunGoesOn(t *testing.T) {
 	})
 }
 
+// lostSaves is a store that does not answer its first Saves.
+type lostSaves struct {
+	store.Store
+	left *atomic.Int64
+}
+
+func (s lostSaves) Save(ctx context.Context, req store.SaveRequest) (string, error) {
+	if s.left.Add(-1) >= 0 {
+		return "", context.DeadlineExceeded
+	}
+	return s.Store.Save(ctx, req)
+}
+
+// What a run tells once is shown, also if the store was away when it was told.
+func TestProgressIsToldUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := lostSaves{memory.New(memory.Config{Clock: time.Now}), &atomic.Int64{}}
+		st.left.Store(3)
+		k, _ := kerneltest.StartOn(t, st, kernel.Config{}, handlers{"long": func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
+			r.Progress(3, 10, "third")
+			wait(ctx, 20*time.Second)
+			return kernel.Outcome{}, nil
+		}})
+		id := submit(t, k, kernel.Spec{Kind: "long"})
+		wait(t.Context(), 10*time.Second)
+		if task, err := k.Get(t.Context(), id); err != nil || task.Progress.Done != 3 {
+			t.Errorf("Progress = %+v, %v; want 3 of 10", task.Progress, err)
+		}
+	})
+}
+
 // wait lets virtual time pass.
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)

@@ -77,29 +77,30 @@ func (k *Kernel) unseal(id ID, field string, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// openTask opens what is sealed of a task, and fetches what is not in the record.
-func (k *Kernel) openTask(ctx context.Context, t Task) (Task, error) {
-	t, err := k.unsealTask(t)
-	if err != nil {
-		return t, err
+// openTask opens what is sealed of a task, and fetches what is not in the record. Like all that a run goes through it takes a pointer:
+// a record is large, and thousands of runs may wait at the same time, each on a stack that has once held what it was called with.
+func (k *Kernel) openTask(ctx context.Context, t *Task) error {
+	if err := k.unsealTask(t); err != nil {
+		return err
 	}
 	return k.fetchTask(ctx, t)
 }
 
 // unsealTask opens what is sealed of a task. A task that is not sealed is left as it is.
-func (k *Kernel) unsealTask(t Task) (Task, error) {
+func (k *Kernel) unsealTask(t *Task) error {
 	if t.Sealed.IsZero() {
-		return t, nil
+		return nil
 	}
 	if k.cfg.Sealer == nil {
-		return veil(t), ErrNoSealer
+		veil(t)
+		return ErrNoSealer
 	}
 	args, err1 := k.unseal(t.Sealed, "args", t.Args)
 	result, err2 := k.unseal(t.ID, "result", t.Result)
-	note, err3 := k.openNote(&t)
-	e, err4 := k.openError(&t)
+	note, err3 := k.openNote(t)
+	e, err4 := k.openError(t)
 	t.Args, t.Result, t.Progress.Note, t.Error = args, result, note, e
-	return t, errors.Join(err1, err2, err3, err4)
+	return errors.Join(err1, err2, err3, err4)
 }
 
 // OnEndArgs returns the args of the task that follows, or will follow, the ending of t, opened. Without one it is nil.
@@ -118,11 +119,10 @@ func argsOf(s *Spec) []byte {
 }
 
 // veil takes sealed texts out of a record that is shown unopened.
-func veil(t Task) Task {
+func veil(t *Task) {
 	if !t.Sealed.IsZero() && t.Progress.Note != "" {
 		t.Progress.Note = sealedText
 	}
-	return t
 }
 
 // sealNote seals the note of a run's progress. A note that cannot be sealed is not worth an outcome: it is left out.
@@ -201,6 +201,14 @@ func (k *Kernel) sealOutcome(r *Run, out Outcome) (Outcome, error) {
 		}
 		out.Progress = k.sealNote(t, out.Progress)
 	}
+	if len(out.Groups) == 0 && len(out.Follow) == 0 {
+		return out, nil
+	}
+	return k.prepareFollow(out)
+}
+
+// prepareFollow prepares the groups and tasks that an outcome submits.
+func (k *Kernel) prepareFollow(out Outcome) (_ Outcome, err error) {
 	groups, follow := make([]NewGroup, len(out.Groups)), make([]Spec, len(out.Follow))
 	for i, g := range out.Groups {
 		if groups[i], err = k.prepareGroup(g); err != nil {

@@ -13,11 +13,13 @@ import (
 type settlement struct {
 	run        *Run
 	completion store.Completion
+	result     []byte // as the handler returned it
 }
 
 // settle sees an outcome through: it returns when the outcome is durable, or refused, or the process ends. It is detached from
 // every context but the kernel's own: the work is done, and must not be lost because somebody stopped waiting.
 func (k *Kernel) settle(r *Run, out Outcome) store.Completed {
+	r.result = out.Result
 	out, err := k.check(r, out)
 	if err != nil {
 		out = r.refused(err)
@@ -38,6 +40,9 @@ func (k *Kernel) settle(r *Run, out Outcome) store.Completed {
 	case errors.Is(answer.Err, store.ErrFenced):
 		event.Kind = TaskFenced
 		k.log.Warn("fence lost; the outcome was refused", "task", r.task.ID.String(), "kind", r.task.Kind, "worker", r.worker.id)
+	case errors.Is(answer.Err, ErrClosed):
+		// It may come by the thousand when a stop has no time left. Who goes on with the task is for others to say.
+		k.log.Info("outcome not written before the end", "task", r.task.ID.String(), "kind", r.task.Kind)
 	case answer.Err != nil:
 		k.log.Error("outcome not written", "task", r.task.ID.String(), "kind", r.task.Kind, "err", answer.Err)
 	case out.Error != nil:
@@ -56,6 +61,7 @@ func (r *Run) Completion(out Outcome) (Completion, error) {
 	if out.Kind == "" {
 		out.Kind = store.OutcomeDone
 	}
+	r.staged.Store(true)
 	out, err := r.k.check(r, out)
 	return Completion{Fence: r.fence, Outcome: out}, err
 }
@@ -95,7 +101,7 @@ func (k *Kernel) complete(r *Run, out Outcome) (store.Completed, bool) {
 }
 
 func (k *Kernel) write(r *Run, out Outcome) (store.Completed, bool) {
-	answer, err := k.completions.do(k.life, &settlement{run: r, completion: store.Completion{Fence: r.fence, Outcome: out}})
+	answer, err := k.completions.do(k.life, &settlement{run: r, completion: store.Completion{Fence: r.fence, Outcome: out}, result: r.result})
 	if err != nil {
 		answer.Err = err
 	}
@@ -123,6 +129,9 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 		res, err = k.store.Complete(ctx, req)
 		return err
 	})
+	if err == nil {
+		k.remember(items, res.Items)
+	}
 	if p != nil {
 		k.claimed(p, res.Claim, errors.Join(err, res.ClaimErr))
 	}
@@ -137,6 +146,15 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 		answers[i].Err = err
 	}
 	return answers
+}
+
+// remember keeps the tasks that have ended well for those that follow them.
+func (k *Kernel) remember(items []*settlement, answers []store.Completed) {
+	for i, it := range items {
+		if !it.run.staged.Load() && answers[i].Err == nil && answers[i].State == store.Done && it.completion.Outcome.Kind == store.OutcomeDone {
+			k.endings.keep(it.run, it.result)
+		}
+	}
 }
 
 // stirs reports whether the outcome makes another task ready, as far as can be told: what it submits, or the parent it wakes.

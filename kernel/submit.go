@@ -222,6 +222,9 @@ func (k *Kernel) fill(s Spec) Spec {
 	switch s.Retention {
 	case 0:
 		s.Retention = k.cfg.Retention
+		if s.Retention > 0 {
+			s.Retention = max(s.Retention, s.Unique.For) // a key is held no longer than the record is kept
+		}
 	case Forget:
 		s.Retention = 0
 	}

@@ -44,6 +44,8 @@ type (
 	Order = store.Order
 	// Limit bounds the tasks of one limit key across the fleet.
 	Limit = store.Limit
+	// Overlap says what a tick of a schedule does while the task before has not ended.
+	Overlap = store.Overlap
 	// Filter picks tasks of a list.
 	Filter = store.Filter
 	// PageRequest pages through a list.

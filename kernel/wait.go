@@ -27,13 +27,15 @@ func (k *Kernel) WaitFor(ctx context.Context, id ID, enough func(*Task) bool) (T
 	for {
 		t, err := k.record(ctx, id)
 		if err != nil {
-			return t, fmt.Errorf("get task %s: %w", id, err)
+			return *t, fmt.Errorf("get task %s: %w", id, err)
 		}
-		if t.State.Terminal() || enough(&t) {
-			return k.openTask(ctx, t)
+		if t.State.Terminal() || enough(t) {
+			err := k.openTask(ctx, t)
+			return *t, err
 		}
 		if signal.Wait(ctx, k.jitter(lookAgain)); ctx.Err() != nil {
-			return veil(t), context.Cause(ctx)
+			veil(t)
+			return *t, context.Cause(ctx)
 		}
 	}
 }

@@ -51,7 +51,12 @@ func (k *Kernel) join(ctx context.Context) error {
 	k.worker = &worker{id: id, beatAt: sent, listen: listen, gone: gone}
 	k.appetite.wake()
 	k.suspects.begin(sent) // who holds nothing yet has the least to lose
+	left := k.left
 	k.mu.Unlock()
+	if left { // meanwhile, as the one before
+		k.leaveAs(id)
+		return nil
+	}
 	k.back()
 	k.kick.Notify()
 	k.beatNow.Notify()

@@ -24,6 +24,9 @@ func (a *alone) outcome(e *engine) kernel.Outcome {
 		res.Halted, res.Halt = true, e.life.Failure.Cancel
 	}
 	back := a.mode != runMode
+	if !back && r.State == done || !back && r.State == skipped {
+		res.Secrets = e.ownSecrets()
+	}
 	switch {
 	case res.Halted, !back && r.over(), back && (r.Back == undone || r.Back == compensated):
 		out := kernel.Done(a.result(res))
@@ -39,6 +42,20 @@ func (a *alone) outcome(e *engine) kernel.Outcome {
 		next = r.BackNextAt
 	}
 	return e.again(max(next.Sub(e.run.Now()), 0))
+}
+
+// ownSecrets are those that this task has made: they are to be written with its result.
+func (e *engine) ownSecrets() map[string]json.RawMessage {
+	var own map[string]json.RawMessage
+	for name := range e.dirty {
+		if id, ok := strings.CutPrefix(name, secretEntry); ok {
+			if own == nil {
+				own = map[string]json.RawMessage{}
+			}
+			own[id] = e.vault[id]
+		}
+	}
+	return own
 }
 
 // result leaves out what the saga has on record itself.

@@ -51,6 +51,16 @@ func (b *Builder[In]) Lock(name func(In) string) {
 // OnUndoFailure says what a rollback does when something cannot be undone. Default Ancestors.
 func (b *Builder[In]) OnUndoFailure(p Policy) { b.g.policy = p }
 
+// OnOrphan says what becomes of a saga that Run began, and whose caller is gone before it came to where workers go on: its process
+// died or was stopped, or its context has ended. Rollback undoes what was done; the step that may have been under way is compensated, as
+// its outcome is unknown. Default: a worker goes on with it. It is no use to Start.
+func (b *Builder[In]) OnOrphan(mode CancelMode) {
+	if mode != Rollback {
+		b.g.fault("OnOrphan is %q; use Rollback, or leave it out", mode)
+	}
+	b.g.orphan = true
+}
+
 // Queue is where the saga's own task waits. Default "default". It is run by processes whose kernel.Config.Slots name the queue.
 func (b *Builder[In]) Queue(name string) { b.g.queue = name }
 

@@ -40,8 +40,8 @@ func TestKilledAtEveryWriteTheSagaEndsRight(t *testing.T) {
 		k       killing
 		crashes int
 	}{
-		"forward in a worker":                {killing{}, 16},
-		"backward in a worker":               {killing{fails: true}, 36},
+		"forward in a worker":                {killing{}, 12},
+		"backward in a worker":               {killing{fails: true}, 26},
 		"forward in the run, in a worker":    {killing{inline: true}, 12},
 		"backward in the run, in a worker":   {killing{inline: true, fails: true}, 24},
 		"forward in the caller":              {killing{here: true}, 4},

@@ -53,7 +53,7 @@ func TryDefine[In, Out any](name string, wire func(b *Builder[In]) *Node[Out]) (
 	if len(g.faults) > 0 {
 		return nil, fmt.Errorf("saga %q: %w", name, errors.Join(g.faults...))
 	}
-	g.hash = g.fingerprint()
+	g.hash, g.inShape = g.fingerprint(), mark(shape(g.in))
 	return &Def[In, Out]{g}, nil
 }
 
@@ -128,8 +128,8 @@ func (n *node) check() {
 	}
 	n.checkPure()
 	n.checkKind()
-	if n.queue != "" && (hasSecrets(n.out) || n.child != nil && n.child.secrets) {
-		n.fault("is Async and has secrets in its result; hand them on inside the run")
+	if n.queue != "" && n.child != nil && (n.secret || n.child.secrets) {
+		n.fault("maps over tasks and has secrets in its elements; hand them on inside the run")
 	}
 	if n.nullSafe && n.undo == nil {
 		n.fault("is NullSafe and has no Undo")

@@ -166,10 +166,7 @@ func (e *engine) openInput(ctx context.Context) error {
 			return err
 		}
 	}
-	v, err := e.g.decodeIn(e.args.In)
-	if err == nil {
-		err = e.resolve(v)
-	}
+	v, err := e.read(e.args.In, e.g.inShape, e.args.Shape, e.g.decodeIn, e.g.migrations)
 	if err != nil {
 		return &lacking{[]string{"the input does not decode"}}
 	}

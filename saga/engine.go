@@ -206,7 +206,7 @@ func (e *engine) keep(in inst, v any) error {
 		return err
 	}
 	r := e.at(in.path())
-	r.Result, r.Shape, r.value, r.decoded = data, mark(shape(in.n.out)), v, true
+	r.Result, r.Shape, r.value, r.decoded = data, in.n.shape, v, true
 	return nil
 }
 
@@ -236,16 +236,17 @@ func (e *engine) resolve(v any) error {
 // missing says which recorded steps the definition does not have, or has with another shape.
 func (e *engine) missing() []string {
 	var list []string
-	if e.args.Shape != mark(shape(e.g.in)) {
+	if _, known := e.g.migrations[e.args.Shape]; !known && e.args.Shape != e.g.inShape {
 		list = append(list, "the input has another shape")
 	}
 	for _, path := range slices.Sorted(maps.Keys(e.rec)) {
 		r := e.rec[path]
 		in, err := e.find(path)
+		known := err == nil && (r.Shape == in.n.shape || in.n.migrations[r.Shape].decode != nil)
 		switch {
 		case err != nil:
 			list = append(list, err.Error())
-		case r.Shape != "" && r.Shape != mark(shape(in.n.out)):
+		case r.Shape != "" && !known:
 			list = append(list, fmt.Sprintf("the result of step %s has another shape", path))
 		case r.State == done && r.Back == notBack && len(r.Items) == 0 && in.n.fans():
 			list = append(list, fmt.Sprintf("step %s is a map of tasks here", path))

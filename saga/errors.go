@@ -31,6 +31,8 @@ var (
 	ErrPivot = errors.New("the saga is past its point of no return")
 	// ErrDeadline is the failure of a saga that took longer than its Deadline.
 	ErrDeadline = errors.New("the saga took longer than its deadline")
+	// ErrOrphaned is the failure of a saga whose caller was gone before workers could go on: see OnOrphan.
+	ErrOrphaned = errors.New("the caller is gone")
 	// ErrUnsealed says that a saga with secrets meets a kernel that seals nothing: set kernel.Config.Sealer.
 	ErrUnsealed = errors.New("the saga has secrets, and the kernel has no sealer: set kernel.Config.Sealer")
 )

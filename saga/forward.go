@@ -310,11 +310,11 @@ func (e *engine) completed(ctx context.Context) (*kernel.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.event("", EventCompleted, 0, "")
-	e.result = ending{state: Completed, value: v}
 	if err := e.letGo(ctx); err != nil {
 		return nil, err
 	}
+	e.event("", EventCompleted, 0, "")
+	e.result = ending{state: Completed, value: v}
 	out := e.wipe(e.with(kernel.Done(data)))
 	return &out, nil
 }

@@ -27,7 +27,11 @@ type graph struct {
 	around   []Around
 	secrets  bool // a value of it holds secrets
 	hash     string
+	inShape  string // the mark of the input's shape
 	faults   []error
+
+	migrations map[string]migration // of the input, by the mark of the shape it had
+	orphan     bool                 // one whose caller is gone is rolled back
 }
 
 type nodeKind string
@@ -50,8 +54,11 @@ type node struct {
 	args  []*node // whose results it takes
 	after []*node
 
-	out    reflect.Type
-	decode func([]byte) (any, error)
+	out        reflect.Type
+	shape      string // its mark
+	secret     bool   // it can hold secrets
+	decode     func([]byte) (any, error)
+	migrations map[string]migration // of results, by the mark of the shape they had
 	// run takes its arguments from the scope and calls the body. errArgument says that the body was not reached.
 	run  func(ctx context.Context, s *scope) (any, error)
 	undo func(ctx context.Context, v any) error

@@ -29,10 +29,11 @@ func (e *engine) acquire(ctx context.Context) (ok bool, err error) {
 			e.life.Locked = append(e.life.Locked, lock{})
 			continue
 		}
-		got, err := e.k.Submit(ctx, kernel.Spec{
-			ID: kernel.DeriveID("lock", e.id.String(), name), Kind: lockKind, Queue: lockQueue, Delay: farAway, Retention: kernel.Forget,
-			Unique: kernel.Unique{Key: name}, Fingerprint: e.id.String(),
-		})
+		got, err := e.tryLock(ctx, name)
+		if err == nil && got.Fingerprint != e.id.String() {
+			e.lineUp(ctx, got.ID)
+			got, err = e.tryLock(ctx, name) // it may have become free before the holder could hear of this one
+		}
 		if err != nil {
 			return false, err
 		}
@@ -48,6 +49,62 @@ func (e *engine) acquire(ctx context.Context) (ok bool, err error) {
 		e.dirty[lifeEntry] = true
 	}
 	return true, nil
+}
+
+func (e *engine) tryLock(ctx context.Context, name string) (kernel.Submitted, error) {
+	return e.k.Submit(ctx, kernel.Spec{
+		ID: kernel.DeriveID("lock", e.id.String(), name), Kind: lockKind, Queue: lockQueue, Delay: farAway, Retention: kernel.Forget,
+		Unique: kernel.Unique{Key: name}, Fingerprint: e.id.String(),
+	})
+}
+
+// Who waits for a lock is known to whoever holds it, by a message to the lock, and is woken by a message when it is let go. Both are
+// hints: who waits looks now and then all the same.
+const (
+	waiterMessage = "lock/waiter"
+	freeMessage   = "lock/free"
+)
+
+// lineUp lets the holder of a lock know that this saga waits for it.
+func (e *engine) lineUp(ctx context.Context, held kernel.ID) {
+	_, err := e.k.Send(ctx, kernel.Message{ID: kernel.DeriveID("waiter", held.String(), e.id.String()), Task: held, Name: waiterMessage, Body: toJSON(e.run.ID())})
+	if err != nil {
+		e.run.Logger().Debug("the holder of a lock does not hear of a saga that waits", "task", e.run.ID().String(), "err", err)
+	}
+}
+
+// waiters are the sagas that wait for a lock. Whom it does not hear of looks by itself.
+func (e *engine) waiters(ctx context.Context, held kernel.ID) []kernel.ID {
+	t, err := e.k.Get(ctx, held)
+	if err != nil {
+		return nil
+	}
+	list, err := e.k.Messages(ctx, t)
+	if err != nil {
+		return nil
+	}
+	var ids []kernel.ID
+	for _, m := range list {
+		var id kernel.ID
+		if m.Name == waiterMessage && json.Unmarshal(m.Body, &id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// free lets go of a lock, and wakes those who wait for it.
+func (e *engine) free(ctx context.Context, held kernel.ID) error {
+	waiting := e.waiters(ctx, held)
+	if _, err := e.k.Cancel(ctx, held, "its saga has ended"); err != nil && !errors.Is(err, kernel.ErrNotFound) {
+		return err
+	}
+	for _, id := range waiting {
+		if _, err := e.k.Send(ctx, kernel.Message{Task: id, Name: freeMessage}); err != nil {
+			e.run.Logger().Debug("a saga that waits for a lock was not woken", "task", id.String(), "err", err)
+		}
+	}
+	return nil
 }
 
 // breakLock takes a lock away from a saga that has ended without letting go: its process died in between.
@@ -67,20 +124,31 @@ func (e *engine) breakLock(ctx context.Context, held kernel.Submitted) error {
 	return err
 }
 
-// letGo gives back the locks and wipes the secrets of the input, just before the saga ends: nothing of it is done after that.
+// letGo gives back the locks and wipes the secrets that are kept elsewhere, of the input and in the tasks of steps, just before the saga ends: nothing of it is done after that.
 func (e *engine) letGo(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	ids := make([]kernel.ID, 0, len(e.life.Locked)+1)
-	for _, l := range e.life.Locked {
-		if !l.Task.IsZero() {
-			ids = append(ids, l.Task)
+	for _, r := range e.rec {
+		if r.Ran.IsZero() {
+			continue
+		}
+		// What its task has on record must be on ours before it is gone.
+		if err := e.save(ctx); err != nil {
+			return err
+		}
+		if err := e.k.Delete(ctx, r.Ran); err != nil && !errors.Is(err, kernel.ErrNotFound) {
+			return err
 		}
 	}
 	if e.args.Vault {
-		ids = append(ids, vaultID(e.id))
+		if _, err := e.k.Cancel(ctx, vaultID(e.id), "its saga has ended"); err != nil && !errors.Is(err, kernel.ErrNotFound) {
+			return err
+		}
 	}
-	for _, id := range ids {
-		if _, err := e.k.Cancel(ctx, id, "its saga has ended"); err != nil && !errors.Is(err, kernel.ErrNotFound) {
+	for _, l := range e.life.Locked {
+		if l.Task.IsZero() {
+			continue
+		}
+		if err := e.free(ctx, l.Task); err != nil {
 			return err
 		}
 	}

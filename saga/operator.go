@@ -96,7 +96,7 @@ func (e *engine) skipStep(o order) {
 		return
 	}
 	r := e.at(o.Step)
-	r.Result, r.Shape, r.Note, r.decoded = o.Value, mark(shape(in.n.out)), o.Note, false
+	r.Result, r.Shape, r.Note, r.decoded = o.Value, in.n.shape, o.Note, false
 	e.concluded(in, skipped)
 	e.unclean = false
 }

@@ -25,6 +25,7 @@ type args struct {
 	Hash   string          `json:"hash"`
 	Shape  string          `json:"shape"` // of the input
 	Vault  bool            `json:"vault,omitempty"`
+	Caller bool            `json:"caller,omitempty"` // it was begun by Run, and is rolled back if its caller is gone
 	In     json.RawMessage `json:"in"`
 }
 
@@ -47,7 +48,8 @@ type life struct {
 	Lacks   []string          `json:"lacks,omitempty"` // what of the definition is missing here
 	Locked  []lock            `json:"locked,omitempty"`
 	Stuck   []RollbackFailure `json:"stuck,omitempty"`
-	Waits   string            `json:"waits,omitempty"` // the lock it waits for
+	Waits   string            `json:"waits,omitempty"`   // the lock it waits for
+	Adopted bool              `json:"adopted,omitempty"` // a worker has begun it: its caller has nothing to do with it
 	Events  []Event           `json:"events,omitempty"`
 }
 
@@ -104,6 +106,7 @@ type record struct {
 	Unbegun bool            `json:"unbegun,omitempty"` // failed before its body began
 	NextAt  time.Time       `json:"next,omitzero"`     // when it is tried again; until when it waits
 	Task    kernel.ID       `json:"task,omitzero"`     // that runs it, or undoes it
+	Ran     kernel.ID       `json:"ran,omitzero"`      // that has run it, and still has its secrets
 	Group   kernel.ID       `json:"group,omitzero"`
 	Items   []item          `json:"items,omitempty"`
 	Winner  kernel.ID       `json:"winner,omitzero"` // the message that answered a wait

@@ -162,13 +162,13 @@ func (e *engine) unwind(ctx context.Context) (*kernel.Outcome, error) {
 			out := e.park(wait)
 			return &out, nil
 		}
+		if u.in.n.queue != "" {
+			return e.sendBack(u) // all that has changed is saved with it
+		}
 		if e.unsaved {
 			if err := e.save(ctx); err != nil {
 				return nil, err
 			}
-		}
-		if u.in.n.queue != "" {
-			return e.sendBack(u)
 		}
 		return nil, e.applyBack(ctx, u, e.backOnce(ctx, u, *b.attempt))
 	}

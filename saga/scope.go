@@ -148,10 +148,7 @@ func (e *engine) decodeResult(in inst, r *record) (any, error) {
 	if r.decoded {
 		return r.value, nil
 	}
-	v, err := in.n.decode(r.Result)
-	if err == nil {
-		err = e.resolve(v)
-	}
+	v, err := e.read(r.Result, in.n.shape, r.Shape, in.n.decode, in.n.migrations)
 	if err != nil {
 		return nil, &lacking{[]string{fmt.Sprintf("the result of step %s does not decode: %v", in.path(), err)}}
 	}

@@ -73,7 +73,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 func TestSecretsAreWiped(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, here bool) {
-		for _, fails := range []bool{false, true} {
+		for i := range 4 {
+			fails, async := i%2 == 1, i > 1
 			goOn := saga.NewSignal[int]("go-on")
 			var seen []string
 			def := saga.Define("secret", func(b *saga.Builder[payment]) *saga.Node[int] {
@@ -84,6 +85,9 @@ func TestSecretsAreWiped(t *testing.T) {
 					seen = append(seen, "undo "+s.Reveal())
 					return nil
 				})
+				if async {
+					token.Async("q")
+				}
 				ok := saga.Wait(b, goOn).After(token)
 				charge := saga.Step2(b, "charge", func(_ context.Context, s saga.Secret[string], p payment) (int, error) {
 					seen = append(seen, s.Reveal()+" "+p.Card.Reveal())
@@ -101,7 +105,7 @@ func TestSecretsAreWiped(t *testing.T) {
 			h := start(t, here, def, f.Kernel, payment{7, saga.NewSecret("4111")})
 			sagatest.Pass(t, time.Second)
 			if text := dump(t, mem); strings.Contains(text, "4111") || !strings.Contains(unmask(text), "4111") {
-				t.Errorf("before the end: in the clear, or not there at all")
+				t.Errorf("async %v: before the end in the clear, or not there at all", async)
 			}
 			if err := goOn.Send(t.Context(), f.Kernel, h.ID(), 1); err != nil {
 				t.Fatal(err)
@@ -117,7 +121,7 @@ func TestSecretsAreWiped(t *testing.T) {
 				t.Errorf("the steps saw %q, want %q", seen, want)
 			}
 			if text := unmask(dump(t, mem)); strings.Contains(text, "4111") {
-				t.Errorf("after the end it is still there")
+				t.Errorf("async %v, fails %v: after the end it is still there", async, fails)
 			}
 		}
 	})

@@ -111,7 +111,7 @@ func (e *engine) sendElements(in inst, room int) ([]kernel.Spec, kernel.NewGroup
 		}
 		s := e.spec(n, stepArgs{
 			Of: e.run.ID(), Key: e.key(in.path()) + "/" + strconv.Itoa(i), Chain: e.chainTo(in), Mode: elementMode,
-			Shape: mark(shape(n.child.in)), Hash: n.child.hash, In: data, Group: group.ID, Each: n.each,
+			Shape: n.child.inShape, Hash: n.child.hash, In: data, Group: group.ID, Each: n.each,
 		})
 		s.Group, s.Line = group.ID, int64(i)
 		specs = append(specs, s)
@@ -221,6 +221,8 @@ type stepResult struct {
 	Record *record `json:"record"`
 	Halt   string  `json:"halt,omitempty"`
 	Halted bool    `json:"halted,omitempty"`
+	// Secrets of the result, sealed as all of it is. They are the saga's from here on.
+	Secrets map[string]json.RawMessage `json:"secrets,omitempty"`
 }
 
 // ended reads a task that was sent, and what it has left. It is nil while the task lives.
@@ -259,12 +261,15 @@ func (e *engine) gatherStep(ctx context.Context, in inst) error {
 	r.Result, r.Shape, r.Attempt, r.Outcome, r.Fault, r.Unbegun = from.Result, from.Shape, from.Attempt, from.Outcome, from.Fault, from.Unbegun
 	r.State, r.NextAt, r.decoded = from.State, time.Time{}, false
 	e.retell(path, from.Events)
+	for id, s := range res.Secrets {
+		e.vault[id], e.dirty[secretEntry+id], r.Ran = s, true, r.Task
+	}
 	switch {
 	case res.Halted && e.life.Phase == forward:
 		e.life.Phase = mended
 		e.life.Failure = &failure{Step: path, Cancel: res.Halt, Outcome: haltOutcome}
 	case r.over():
-		r.Seq, e.unsaved = e.seq, true
+		r.Seq = e.seq // its own task has it on record: it need not be saved before the next step begins
 	case r.State == failed && e.life.Phase == forward:
 		e.fail(path, r.Outcome, cmpErr(r.Fault), nil)
 	case r.State == begun && r.Attempt == 0:
@@ -315,7 +320,9 @@ func (e *engine) gatherBack(ctx context.Context, in inst) error {
 			if res != nil {
 				e.retell(in.path(), withoutLast(res.Record.Events))
 			}
+			unsaved := e.unsaved
 			e.wentBack(u)
+			e.unsaved = unsaved // its own task has it on record
 		case res != nil:
 			*b.attempt, *b.fault, *b.state = res.Record.BackAttempt, res.Record.BackFault, backFailed
 			e.retell(in.path(), res.Record.Events)

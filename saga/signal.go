@@ -154,6 +154,11 @@ func (e *engine) readInbox(ctx context.Context) error {
 		return err
 	}
 	e.inbox = list
+	for _, m := range list {
+		if m.Name == freeMessage {
+			e.consume = append(e.consume, m.ID)
+		}
+	}
 	e.obey()
 	return nil
 }

@@ -57,7 +57,7 @@ func (d *Def[In, Out]) Serve(k *kernel.Kernel) {
 // Start stores the saga and returns when it is durable: from then on it ends, whatever dies. All of it runs in workers; its input is
 // validated there. On kernel.ErrInDoubt the handle is that of the saga that may have been stored: start it again with its ID.
 func (d *Def[In, Out]) Start(ctx context.Context, k *kernel.Kernel, in In, opts Options) (*Handle[Out], error) {
-	spec, safe, err := d.prepare(ctx, k, in, opts)
+	spec, safe, err := d.prepare(ctx, k, in, opts, false)
 	if err != nil {
 		return nil, fmt.Errorf("start saga %s: %w", d.g.name, err)
 	}
@@ -88,7 +88,7 @@ func (d *Def[In, Out]) Run(ctx context.Context, k *kernel.Kernel, in In, opts Op
 	if err := d.g.refuse(in); err != nil {
 		return nil, err
 	}
-	spec, safe, err := d.prepare(ctx, k, in, opts)
+	spec, safe, err := d.prepare(ctx, k, in, opts, d.g.orphan)
 	if err != nil {
 		return nil, fmt.Errorf("run saga %s: %w", d.g.name, err)
 	}
@@ -139,8 +139,8 @@ func (g *graph) validate(in any) error {
 // strongbox is the secrets of an input.
 type strongbox map[string]json.RawMessage
 
-// prepare makes the task of a start.
-func (d *Def[In, Out]) prepare(ctx context.Context, k *kernel.Kernel, in In, o Options) (kernel.Spec, strongbox, error) {
+// prepare makes the task of a start. caller says that it is rolled back if its caller is gone.
+func (d *Def[In, Out]) prepare(ctx context.Context, k *kernel.Kernel, in In, o Options, caller bool) (kernel.Spec, strongbox, error) {
 	g := d.g
 	if g.secrets && !k.Seals() {
 		return kernel.Spec{}, nil, ErrUnsealed
@@ -154,7 +154,7 @@ func (d *Def[In, Out]) prepare(ctx context.Context, k *kernel.Kernel, in In, o O
 	}
 	spec := kernel.Spec{
 		ID: o.ID, Kind: g.kind(), Queue: g.queue, Owned: true, Retry: engineRetry, Timeout: kernel.NoTimeout,
-		Args:  toJSON(args{Format: recordFormat, Hash: g.hash, Shape: mark(shape(g.in)), Vault: len(secrets) > 0, In: data}),
+		Args:  toJSON(args{Format: recordFormat, Hash: g.hash, Shape: g.inShape, Vault: len(secrets) > 0, Caller: caller, In: data}),
 		Delay: o.Delay, Lane: o.Lane, Limit: o.Limit, Priority: o.Priority, Labels: maps.Clone(o.Labels), Retention: g.keep, OnEnd: o.OnEnd,
 		Correlation: cmp.Or(o.Correlation, From(ctx).Correlation()),
 	}
@@ -206,6 +206,11 @@ func (e *engine) enter(ctx context.Context) (*kernel.Outcome, error) {
 			return nil, nil
 		}
 	}
+	if e.orphaned() {
+		e.suspectNext()
+		e.fail("", OutcomeUnknown, ErrOrphaned, nil)
+		return nil, nil
+	}
 	for len(e.life.Locked) < len(e.g.locks) {
 		ok, err := e.acquire(ctx)
 		if err != nil {
@@ -215,7 +220,7 @@ func (e *engine) enter(ctx context.Context) (*kernel.Outcome, error) {
 			break
 		}
 		if !e.here {
-			out := e.again(lockLooks)
+			out := e.park(lockNet)
 			return &out, nil
 		}
 		if err := e.pause(ctx, e.run.Now().Add(lockLooks)); err != nil {
@@ -228,5 +233,22 @@ func (e *engine) enter(ctx context.Context) (*kernel.Outcome, error) {
 	return nil, nil
 }
 
-// lockLooks is how often a saga looks whether a lock has become free.
-const lockLooks = 200 * time.Millisecond
+// How often a saga looks whether a lock has become free: one that waits in its caller, and one that is parked and will be woken.
+const (
+	lockLooks = 200 * time.Millisecond
+	lockNet   = 2 * time.Second
+)
+
+// orphaned reports whether the caller that began the saga was gone before workers could go on. A worker that begins a saga which its
+// caller could not run says so first, lest its own death be taken for the caller's.
+func (e *engine) orphaned() bool {
+	if !e.args.Caller || e.here || e.life.Adopted || e.life.Clean != 0 || e.pivoted() {
+		return false
+	}
+	if e.run.Fence().Epoch > 1 {
+		return true
+	}
+	e.life.Adopted, e.unsaved = true, true
+	e.dirty[lifeEntry] = true
+	return false
+}

@@ -15,6 +15,7 @@ var errArgument = errors.New("argument")
 func add[R any](w Wiring, kind nodeKind, name string, refs ...Dep) *Node[R] {
 	g := w.graphOf()
 	n := &node{g: g, index: len(g.nodes), name: name, kind: kind, out: typeOf[R]()}
+	n.shape, n.secret = mark(shape(n.out)), hasSecrets(n.out)
 	n.decode = func(data []byte) (any, error) {
 		var v R
 		err := json.Unmarshal(data, &v)
@@ -117,7 +118,7 @@ func Step3[A, B, C, R any](b Wiring, name string, fn func(context.Context, A, B,
 	}, a, bb, c)
 }
 
-// Step4 adds a step that takes four values. One that takes more takes a struct: make it with Step4 and a Pure step.
+// Step4 adds a step that takes four values. One that takes more takes a struct: see StepWith.
 func Step4[A, B, C, D, R any](b Wiring, name string, fn func(context.Context, A, B, C, D) (R, error), a Ref[A], bb Ref[B], c Ref[C], d Ref[D]) *Node[R] {
 	return step(b, name, fn == nil, func(ctx context.Context, s *scope) (R, error) {
 		va, err1 := take(s, a)

@@ -50,7 +50,7 @@ func NewKey() string {
 // NewFile is the text of a new key file with one new key.
 func NewFile() string {
 	return "# Keys of Outlast. The first one seals, all of them open. Whoever reads this file can read what is stored;\n" +
-		"# whoever loses it cannot. Add a new key as the first line to rotate.\n" + NewKey() + "\n"
+		"# whoever loses it cannot. To rotate: outlast keys new --file, keys use, keys rotate.\n" + NewKey() + "\n"
 }
 
 func idOf(bytes [keySize]byte) (id [idSize]byte) {

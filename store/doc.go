@@ -43,6 +43,10 @@
 //     last in the future, begins it anew (since = now). Declaring needs now − last at most that third of the victim's
 //     DeadAfter, and last − since at least the victim's DeadAfter.
 //
+// A remote worker lives in a process that has no handle of its own; whoever it talks to speaks for it. No evidence is taken for it: any
+// handle may beat, claim and complete for it, the end of a handle means nothing, and it is declared dead by silence alone. It bears no
+// witness about others.
+//
 // Join counts as a beat of the victim, never as a beat of the pulse. A stored time later than now is clamped to now.
 // Recover puts the tasks of dead workers back in chunks; each is put back once. A gate keeps it to one pass per
 // Timing.RecoverEvery for the fleet, save that who can bear better witness (an older session) is not kept out by who cannot. The record of a dead worker goes when
@@ -101,8 +105,8 @@
 //
 // # Crashes
 //
-// Recover counts a crash of a task whose worker died by proof or gone; by silence only if the store has no evidence at all;
-// never for one that left. CrashRun counts those since the last Save of an entry or the last park. From Suspicion (2) on, or from CrashBudget (20) crashes in all,
+// Recover counts a crash of a task whose worker died by proof or gone; by silence only if there could be no evidence, because the
+// store has none at all or the worker was remote; never for one that left. CrashRun counts those since the last Save of an entry or the last park. From Suspicion (2) on, or from CrashBudget (20) crashes in all,
 // the task is a suspect (and stays one until Retry, Free, a Save of an entry or a park clears CrashRun and Crashes is below the
 // budget): it waits in a lane of its own, and only claims that ask for suspects take it. If its
 // worker dies of a crash again and held nothing else, neither when it claimed the task (Alone) nor when it was declared dead, the task ends as failed,
@@ -125,7 +129,15 @@
 // names, beginning after the Cursor of the request; a turn takes as many tasks as the lane's weight (default 1). Rank is taken
 // anew after each turn. Inside a lane: priority, high first, then DueAt (the submit's time if it had none), then id. An ordered lane goes by id alone,
 // one at a time: its head is the oldest task of its queue, kind, lane and limit key that has not ended, suspect or not; a head that is scheduled, parked or held lets the lane wait. With
-// OrderBlock a failed task stays the head until it is retried or deleted.
+// OrderBlock a failed task stays the head until it is retried or deleted. With OrderFail, as long as it is neither, those of the line
+// that come after it and were submitted before it failed end as failed as well, reason order: a claim ends what it meets of them, in
+// chunks (an Owned one is asked instead). What is submitted after the failure runs.
+//
+// # Unique keys
+//
+// A key is of one kind. Who submits under a key that is held is told which task stands, or which one it has replaced; nothing is
+// dropped in silence. Replace and Latest end a holder that waits; Latest takes the key from one that runs, which goes on and no longer has
+// a key to let go of. So with Latest at most one waits under a key, and it is the last that came.
 //
 // # Notices
 //

@@ -60,6 +60,9 @@ type JoinRequest struct {
 	Beat      time.Duration
 	DeadAfter time.Duration
 	Info      WorkerInfo
+	// Remote says that the worker's process is not the caller's: no evidence is taken for it, and any handle may speak for it. Silence
+	// alone decides.
+	Remote bool
 }
 
 // BeatRequest keeps a worker alive.

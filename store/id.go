@@ -15,12 +15,17 @@ type ID [16]byte
 // millisecond.
 func MakeID(now time.Time, random [16]byte) ID {
 	id := ID(random)
-	ms := uint64(max(now.UnixMilli(), 0))
-	binary.BigEndian.PutUint16(id[0:2], uint16(ms>>32))
-	binary.BigEndian.PutUint32(id[2:6], uint32(ms))
+	putTime(&id, now)
 	id[6] = id[6]&0x0f | 0x70
 	id[8] = id[8]&0x3f | 0x80
 	return id
+}
+
+// putTime writes a time into the first bytes of an id, so that it sorts by it.
+func putTime(id *ID, t time.Time) {
+	ms := uint64(max(t.UnixMilli(), 0))
+	binary.BigEndian.PutUint16(id[0:2], uint16(ms>>32))
+	binary.BigEndian.PutUint32(id[2:6], uint32(ms))
 }
 
 // DeriveID makes an id of its parts: the same parts, the same id. It is a UUIDv8, so it never meets one of MakeID.
@@ -47,9 +52,12 @@ func CloseID(group ID, generation int) ID {
 	return DeriveID("close", group.String(), fmt.Sprint(generation))
 }
 
-// TickID is the id of the task of one tick of a schedule.
+// TickID is the id of the task of one tick of a schedule. Those of later ticks sort later, to the millisecond, so that ticks in an
+// ordered lane run in their order.
 func TickID(schedule string, version int64, tick time.Time) ID {
-	return DeriveID("tick", schedule, fmt.Sprint(version), fmt.Sprint(tick.UnixNano()))
+	id := DeriveID("tick", schedule, fmt.Sprint(version), fmt.Sprint(tick.UnixNano()))
+	putTime(&id, tick)
+	return id
 }
 
 // IsZero reports whether id names nothing.

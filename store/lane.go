@@ -1,19 +1,46 @@
 package store
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Limit bounds the tasks of one limit key across the fleet.
 type Limit struct {
 	Key     string
 	Running int    // at most so many at once; 0: no bound
 	Rates   []Rate // all must be open; a start is charged to each
+	// Declared says that a program set it as part of itself, and not somebody at run time. The store only keeps it.
+	Declared bool
 }
+
+// Same reports whether two limits bound their keys in the same way.
+func (l *Limit) Same(o Limit) bool { return l.Running == o.Running && slices.Equal(l.Rates, o.Rates) }
 
 // Rate allows N starts per Per, with so many at once as Burst says (0: N). It is kept as a GCRA on the store's clock.
 type Rate struct {
 	N     int
 	Per   time.Duration
 	Burst int
+}
+
+// Pace returns the time between two starts, and the time that a full burst is worth. It is rounded up, so that no window ever has more
+// than N starts and a burst.
+func (r Rate) Pace() (step, burst time.Duration) {
+	n := time.Duration(max(r.N, 1))
+	step = r.Per / n
+	if r.Per%n != 0 {
+		step++
+	}
+	times := r.Burst
+	if times <= 0 {
+		times = r.N
+	}
+	const longest = 1<<63 - 1
+	if times = max(times, 1); time.Duration(times) > longest/max(step, 1) {
+		return step, longest
+	}
+	return step, step * time.Duration(times)
 }
 
 // LimitStatus is a limit and its use.

@@ -91,6 +91,7 @@ type Submitted struct {
 	State       State  // of the task that stands
 	Existed     bool   // the id was known, or the key held: nothing was stored
 	Fingerprint string // of the task that stands
+	Replaced    ID     // the task that had the key before: cancelled, or running on without it; zero: none
 	Err         error  // ErrDuplicate, ErrState (its group takes no more), ErrNotFound (no such group), ErrInvalid
 }
 

@@ -9,6 +9,7 @@ type Overlap string
 const (
 	OverlapSkip  Overlap = ""      // the tick passes without a task
 	OverlapAllow Overlap = "allow" // it is submitted all the same
+	OverlapQueue Overlap = "queue" // it is submitted, and waits its turn: its Task is ordered
 )
 
 // Schedule is a stored rule by which tasks are submitted. The store does not read the rule: drivers compute ticks.
@@ -20,7 +21,8 @@ type Schedule struct {
 	Overlap  Overlap
 	Jitter   time.Duration
 	Paused   bool
-	Task     Spec // its ID is set by Tick
+	Declared string // a digest of what a program declared; empty: none did
+	Task     Spec   // its ID is set by Tick
 	Version  int64
 	LastTick time.Time // of this version; zero: none
 	NextAt   time.Time // when a driver should look again; zero: never

@@ -79,7 +79,8 @@ type Blobs interface {
 
 // Fleet is the life of workers.
 type Fleet interface {
-	// Join creates a worker. The handle takes what evidence it can and keeps it until Leave or the end of the process.
+	// Join creates a worker. The handle takes what evidence it can and keeps it until Leave or the end of the process; for a remote one
+	// it takes none.
 	Join(ctx context.Context, req JoinRequest) error
 	// Beat keeps a worker alive, and answers what it should know.
 	Beat(ctx context.Context, req BeatRequest) (BeatResult, error)
@@ -120,8 +121,8 @@ type Inbox interface {
 type Lanes interface {
 	// PutLimit sets a limit and returns the one that stood before. A zero Running and no Rates removes it.
 	PutLimit(ctx context.Context, l Limit) (before Limit, err error)
-	// LimitList lists limits and their use, by key.
-	LimitList(ctx context.Context) ([]LimitStatus, error)
+	// LimitList lists limits and their use, by key: those of some keys, or all if none is named. A key without a limit is left out.
+	LimitList(ctx context.Context, keys ...string) ([]LimitStatus, error)
 	// Pause keeps claims away from a scope, for a while or, if that is 0, until Resume. It replaces a pause of the same scope.
 	Pause(ctx context.Context, s Scope, d time.Duration, reason string) error
 	// Resume ends the pause of exactly this scope. There need not be one.
@@ -137,7 +138,8 @@ type Lanes interface {
 // Schedules is the life of schedules.
 type Schedules interface {
 	// PutSchedule creates a schedule (Version 0) or replaces the one whose Version it names, else ErrChanged. The new version
-	// forgets LastTick unless Rule and Zone are as before. It returns what is stored.
+	// forgets LastTick unless Rule and Zone are as before; if it is kept, a NextAt that is not after it gives way to the one that
+	// stands: a tick has come since the caller looked. It returns what is stored.
 	PutSchedule(ctx context.Context, s Schedule) (Schedule, error)
 	// Schedule reads one.
 	Schedule(ctx context.Context, name string) (Schedule, error)

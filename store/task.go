@@ -36,6 +36,7 @@ const (
 	ReasonStuck     = "stuck"     // taken from a living owner, long past the deadline of its attempt
 	ReasonCorrupt   = "corrupt"   // the record cannot be read
 	ReasonGroup     = "group"     // held until its group opens
+	ReasonOrder     = "order"     // a task before it in its ordered lane failed
 )
 
 // Bounds that all engines keep.
@@ -87,6 +88,7 @@ const (
 	Unordered  Order = ""
 	OrderSkip  Order = "skip"  // the next one runs
 	OrderBlock Order = "block" // nothing runs until the failed one is retried or deleted
+	OrderFail  Order = "fail"  // those that were submitted before it failed, and come after it, fail as well
 )
 
 // Retry is the policy by which a kernel tries again.
@@ -122,6 +124,7 @@ const (
 	Keep    Conflict = ""        // the holder stands; the newcomer is not stored, and is told which task stands
 	Reject  Conflict = "reject"  // the newcomer is ErrDuplicate
 	Replace Conflict = "replace" // a holder that waits ends as cancelled, reason replaced; one that runs or is Owned stands, as with Keep
+	Latest  Conflict = "latest"  // as Replace, but a holder that runs goes on without the key: the newcomer has it, and runs as well
 )
 
 // Task is the record. Spec's fields stand in it as they were submitted, save for DueAt: when it is due, or became so.

@@ -69,14 +69,14 @@ func (s *Spec) validateTimes() error {
 
 func (s *Spec) validateChoices() error {
 	switch s.Order {
-	case Unordered, OrderSkip, OrderBlock:
+	case Unordered, OrderSkip, OrderBlock, OrderFail:
 	default:
-		return invalid("Order", fmt.Sprintf("is %q; use skip, block or nothing", s.Order))
+		return invalid("Order", fmt.Sprintf("is %q; use skip, block, fail or nothing", s.Order))
 	}
 	switch s.Unique.OnConflict {
-	case Keep, Reject, Replace:
+	case Keep, Reject, Replace, Latest:
 	default:
-		return invalid("Unique.OnConflict", fmt.Sprintf("is %q; use reject, replace or nothing", s.Unique.OnConflict))
+		return invalid("Unique.OnConflict", fmt.Sprintf("is %q; use reject, replace, latest or nothing", s.Unique.OnConflict))
 	}
 	if s.OnEnd == nil {
 		return nil
@@ -178,8 +178,15 @@ func (s *Schedule) Validate() error {
 	}
 	switch s.Overlap {
 	case OverlapSkip, OverlapAllow:
+	case OverlapQueue:
+		if s.Task.Order == Unordered {
+			return invalid("Overlap", "is queue, and its Task is not ordered; give it an Order, and a Lane of its own")
+		}
 	default:
-		return invalid("Overlap", fmt.Sprintf("is %q; use allow or nothing", s.Overlap))
+		return invalid("Overlap", fmt.Sprintf("is %q; use allow, queue or nothing", s.Overlap))
+	}
+	if s.Jitter < 0 {
+		return invalid("Jitter", fmt.Sprintf("is %v; it must not be negative", s.Jitter))
 	}
 	if !s.Task.Group.IsZero() {
 		return invalid("Task.Group", "is set; a scheduled task is a member of no group")

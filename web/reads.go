@@ -74,7 +74,7 @@ func (q *request) pauses(ctx context.Context) ([]kernel.Pause, error) {
 }
 
 func (q *request) limits(ctx context.Context) ([]kernel.LimitStatus, error) {
-	return once(ctx, &q.h.reads, "limits", fresh, q.h.k.Limits)
+	return once(ctx, &q.h.reads, "limits", fresh, func(ctx context.Context) ([]kernel.LimitStatus, error) { return q.h.k.Limits(ctx) })
 }
 
 // minutes reads the statistics of the last n minutes, the present one included.

@@ -192,20 +192,15 @@ func askSchedule(title, text string) func(f form) (question, error) {
 
 func pauseSchedule(paused bool) func(ctx context.Context, f form) (done, error) {
 	return func(ctx context.Context, f form) (done, error) {
-		s, err := f.q.h.k.Schedule(ctx, f.Get("schedule"))
-		if err != nil {
-			return done{}, err
-		}
-		s.Paused = paused
-		if _, err := f.q.h.k.PutSchedule(ctx, s); err != nil {
-			return done{}, err
-		}
-		word, back := "Resumed", "pause-schedule"
+		name, word, back, do := f.Get("schedule"), "Resumed", "pause-schedule", f.q.h.k.ResumeSchedule
 		if paused {
-			word, back = "Paused", "resume-schedule"
+			word, back, do = "Paused", "resume-schedule", f.q.h.k.PauseSchedule
 		}
-		undo := newAct(back, "Undo", f.back(), "schedule", s.Name, "sure", "yes")
-		return done{count: 1, text: word + " the schedule " + s.Name + ".", undo: &undo}, nil
+		if err := do(ctx, name); err != nil {
+			return done{}, err
+		}
+		undo := newAct(back, "Undo", f.back(), "schedule", name, "sure", "yes")
+		return done{count: 1, text: word + " the schedule " + name + ".", undo: &undo}, nil
 	}
 }
 

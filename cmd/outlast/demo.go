@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlast-go/outlast/cmd/outlast/cli"
 	"github.com/outlast-go/outlast/cmd/outlast/engine"
 	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/test/crash"
@@ -32,51 +31,48 @@ type demoOptions struct {
 	dead    time.Duration
 }
 
-// demo starts worker processes, submits tasks, kills workers while they work, and reports what became of the tasks.
-func demo(ctx context.Context, args []string, out, errs io.Writer) int {
-	var o demoOptions
-	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	flags.StringVar(&o.store, "store", "", "store to work on: "+engine.Forms+" (default: an SQLite file in a temporary folder)")
-	flags.IntVar(&o.workers, "workers", 3, "worker processes at a time")
-	flags.IntVar(&o.tasks, "tasks", 5000, "tasks to submit")
-	flags.IntVar(&o.kills, "kills", 10, "how often a worker is killed with SIGKILL, and another started")
-	flags.IntVar(&o.stops, "stops", 0, "how often a worker is stopped with SIGSTOP for longer than others wait for it")
-	flags.DurationVar(&o.dead, "dead-after", 15*time.Second, "how long a silent worker is waited for")
-	flags.Uint64Var(&o.seed, "seed", 1, "decides who is killed when")
-	flags.BoolVar(&o.json, "json", false, "print the report as one JSON object, the last line of the output")
-	flags.StringVar(&o.keep, "logs", "", "keep the logs of the workers in this folder (default: a temporary one)")
-	if code, ok := parseFlags(flags, args, out, errs); !ok {
-		return code
+func demoCommand() *cli.Command {
+	return &cli.Command{
+		Name: "demo", Short: "kill workers under load, and see that nothing is lost",
+		Long: "Worker processes are started and killed while they work; at the end a report tells, as judged from outside the store, what became of\n" +
+			"the tasks. With --json it is one JSON object, the last line of the output.",
+		Example: "outlast demo\noutlast demo --kills 20 --stops 5 --dead-after 2s\noutlast demo --store postgres://user@host/database --json",
+		Flags: []cli.Flag{
+			{Name: "store", Value: "URL", Shown: "an SQLite file in a temporary folder", Help: "store to work on: " + engine.Lasting},
+			{Name: "workers", Kind: cli.Number, Default: "3", Min: 1, Help: "worker processes at a time"},
+			{Name: "tasks", Kind: cli.Number, Default: "5000", Min: 1, Help: "tasks to submit"},
+			{Name: "kills", Kind: cli.Number, Default: "10", Help: "how often a worker is killed with SIGKILL, and another started"},
+			{Name: "stops", Kind: cli.Number, Default: "0", Help: "how often a worker is stopped with SIGSTOP for longer than others wait for it"},
+			{Name: "dead-after", Kind: cli.Span, Default: "15s", Help: "how long a silent worker is waited for"},
+			{Name: "seed", Kind: cli.Number, Default: "1", Help: "decides who is killed when"},
+			{Name: "logs", Value: "FOLDER", Shown: "a temporary one", Help: "keep the logs of the workers in this folder"},
+		},
+		Run: demo,
 	}
-	for name, n := range map[string]int{"workers": o.workers, "tasks": o.tasks} {
-		if n < 1 {
-			fmt.Fprintf(errs, "outlast demo: --%s is %d; it must be at least 1\n", name, n)
-			return exitUsage
-		}
+}
+
+// demo starts worker processes, submits tasks, kills workers while they work, and reports what became of the tasks.
+func demo(ctx context.Context, l *cli.Line) error {
+	o := demoOptions{
+		store: l.Text("store"), json: l.AsJSON(), keep: l.Text("logs"), workers: l.Number("workers"), tasks: l.Number("tasks"),
+		kills: l.Number("kills"), stops: l.Number("stops"), seed: uint64(l.Number("seed")), dead: l.Span("dead-after"),
 	}
 	if o.dead < 500*time.Millisecond {
-		fmt.Fprintf(errs, "outlast demo: --dead-after is %v; it must be at least 500ms\n", o.dead)
-		return exitUsage
+		return cli.Misused("--dead-after is %v; it must be at least 500ms", o.dead)
 	}
-	report, err := runDemo(ctx, o, out, errs)
+	report, err := runDemo(ctx, o, l.Out, l.Err)
 	if err != nil {
-		fmt.Fprintf(errs, "outlast demo: %v\n", err)
-		return exitFail
+		return err
 	}
 	if o.json {
-		text, err := json.Marshal(report)
-		if err != nil {
-			fmt.Fprintf(errs, "outlast demo: %v\n", err)
-			return exitFail
-		}
-		fmt.Fprintf(out, "%s\n", text)
+		err = l.JSON(report)
 	} else {
-		tell(out, report)
+		tell(l.Out, report)
 	}
-	if !report.Good() {
-		return exitFail
+	if err == nil && !report.Good() {
+		err = cli.Told
 	}
-	return exitOK
+	return err
 }
 
 // runDemo sets the stage, in a temporary folder unless told otherwise, and clears it afterwards.
@@ -120,54 +116,14 @@ func runDemo(ctx context.Context, o demoOptions, out, errs io.Writer) (crash.Rep
 }
 
 // demoWorker is a worker process of the demo.
-func demoWorker(ctx context.Context, args []string, _, errs io.Writer) int {
-	if len(args) < 1 {
-		fmt.Fprintln(errs, "outlast: this command is for the demo's own use")
-		return exitUsage
+func demoWorker(ctx context.Context, l *cli.Line) error {
+	if len(l.Args) < 1 {
+		return cli.Misused("this command is for the demo's own use")
 	}
-	st, err := engine.Open(ctx, args[0])
+	st, err := engine.Open(ctx, l.Args[0])
 	if err == nil {
-		err = crash.Work(ctx, st, args[1:])
+		err = crash.Work(ctx, st, l.Args[1:])
 		_ = st.Close() // every outcome was answered
 	}
-	if err != nil {
-		fmt.Fprintf(errs, "outlast demo worker: %v\n", err)
-		return exitFail
-	}
-	return exitOK
-}
-
-// parseFlags parses flags, and says in one line what is wrong with them. If it returns false, the command is over.
-func parseFlags(flags *flag.FlagSet, args []string, out, errs io.Writer) (int, bool) {
-	flags.SetOutput(io.Discard)
-	flags.Usage = func() {}
-	err := flags.Parse(args)
-	switch {
-	case err == nil && flags.NArg() > 0:
-		fmt.Fprintf(errs, "outlast %s: unexpected argument %q; \"outlast %s --help\" lists the flags\n", flags.Name(), flags.Arg(0), flags.Name())
-		return exitUsage, false
-	case err == nil:
-		return exitOK, true
-	case err == flag.ErrHelp: //nolint:errorlint // the package returns it bare
-		fmt.Fprintf(out, "usage: outlast %s [flags]\n\n", flags.Name())
-		flags.VisitAll(func(f *flag.Flag) {
-			def := ""
-			if f.DefValue != "" && f.DefValue != "0" && f.DefValue != "false" {
-				def = " (default " + f.DefValue + ")"
-			}
-			fmt.Fprintf(out, "  --%-10s %s%s\n", f.Name, f.Usage, def)
-		})
-		return exitOK, false
-	}
-	text := err.Error()
-	if name, found := strings.CutPrefix(text, "flag provided but not defined: -"); found {
-		text = fmt.Sprintf("unknown flag --%s", name)
-		var names []string
-		flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-		if near, ok := nearest(name, names); ok {
-			text += fmt.Sprintf("; did you mean --%s?", near)
-		}
-	}
-	fmt.Fprintf(errs, "outlast %s: %s\n", flags.Name(), text)
-	return exitUsage, false
+	return err
 }

@@ -4,23 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/outlast-go/outlast/cmd/outlast/cli"
 	"github.com/outlast-go/outlast/test/crash"
 	"github.com/outlast-go/outlast/test/mutant"
 )
-
-// TestMain lets the test's own program be the worker that the demo starts.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == workerCommand {
-		main()
-	}
-	os.Exit(m.Run())
-}
 
 // lastReport reads the report from the last line of an output.
 func lastReport(t *testing.T, out string) crash.Report {
@@ -39,7 +31,7 @@ func TestTheDemoLosesNothing(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"demo", "--tasks", "2000", "--kills", "6", "--json"}, &out, &errs)
 	r := lastReport(t, out.String())
-	if code != exitOK || !r.Good() || r.Tasks != 2000 || r.Kills != 6 || r.Recovered == 0 {
+	if code != cli.OK || !r.Good() || r.Tasks != 2000 || r.Kills != 6 || r.Recovered == 0 {
 		t.Errorf("demo = %d, %+v\n%s", code, r, errs.String())
 	}
 }
@@ -50,7 +42,7 @@ func TestTheDemoRefusesLateOutcomes(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"demo", "--tasks", "3000", "--kills", "2", "--stops", "6", "--dead-after", "2s", "--json"}, &out, &errs)
 	r := lastReport(t, out.String())
-	if code != exitOK || !r.Good() || r.Stops != 6 {
+	if code != cli.OK || !r.Good() || r.Stops != 6 {
 		t.Errorf("demo = %d, %+v\n%s", code, r, errs.String())
 	}
 }
@@ -58,7 +50,7 @@ func TestTheDemoRefusesLateOutcomes(t *testing.T) {
 func TestTheDemoTellsItsReportInWords(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"demo", "--tasks", "300", "--kills", "1"}, &out, &errs); code != exitOK {
+	if code := run(t.Context(), []string{"demo", "--tasks", "300", "--kills", "1"}, &out, &errs); code != cli.OK {
 		t.Errorf("demo = %d\n%s%s", code, out.String(), errs.String())
 	}
 	for _, want := range []string{"kill -9", "300 tasks were accepted; 300 ended as they should", "Nothing was lost"} {

@@ -3,111 +3,89 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strings"
+	"slices"
 	"syscall"
+
+	"github.com/outlast-go/outlast/cmd/outlast/cli"
 )
 
-// Exit codes.
-const (
-	exitOK    = 0
-	exitFail  = 1 // it was understood, and did not work
-	exitUsage = 2 // the command line was not understood; nothing was done
-)
-
-// command is one word that outlast understands.
-type command struct {
-	name string
-	what string // empty: not listed
-	run  func(ctx context.Context, args []string, out, errs io.Writer) int
-}
-
-// commands returns all of them, in the order in which help lists them.
-func commands() []command {
-	return []command{
-		{"demo", "kill workers under load, and see that nothing is lost", demo},
-		{"help", "print this list", bare(help)},
-		{"version", "print the version of outlast and of Go", bare(version)},
-		{workerCommand, "", demoWorker},
+// tree is every command that outlast understands, in the order in which help lists them.
+func tree() *cli.Command {
+	root := &cli.Command{
+		Name:  "outlast",
+		Short: "background work that outlasts crashes",
+		Long: "The commands work on a store, which --store or OUTLAST_STORE names; without either, on an SQLite file in the user's data folder.\n" +
+			"Exit codes: 0 it worked; 1 it did not; 2 the command line was not understood, and nothing was done.",
+		Flags: []cli.Flag{{Name: "json", Kind: cli.Switch, Help: "print JSON: one object, or one object per line for lists"}},
 	}
+	root.Sub = slices.Concat(
+		[]*cli.Command{demoCommand(), serveCommand()},
+		[]*cli.Command{callCommand(), batchCommand()},
+		[]*cli.Command{tasksCommand(), showCommand()},
+		bulkCommands(),
+		laneCommands(),
+		fleetCommands(),
+		[]*cli.Command{topCommand()},
+		[]*cli.Command{schedulesCommand(), groupsCommand(), sagaCommand()},
+		[]*cli.Command{keysCommand(), tokenCommand()},
+		careCommands(),
+		cli.Completion(),
+		[]*cli.Command{
+			{Name: "help", Short: "print the help of a command", Args: cli.Args{Usage: "[command ...]", Max: -1}, Example: "outlast help keys rotate", Run: help},
+			{Name: "version", Short: "print the version of outlast and of Go", Run: version},
+			{Name: workerCommand, Plain: true, Run: demoWorker},
+		},
+	)
+	return root
 }
 
-// bare is a command without arguments.
-func bare(tell func(io.Writer)) func(context.Context, []string, io.Writer, io.Writer) int {
-	return func(_ context.Context, args []string, out, errs io.Writer) int {
-		if len(args) > 0 {
-			fmt.Fprintf(errs, "outlast: this command takes no arguments, got %q\n", args[0])
-			return exitUsage
-		}
-		tell(out)
-		return exitOK
-	}
-}
-
-// flags are the usual other spellings of commands.
-var flags = map[string]string{
-	"-h": "help", "-help": "help", "--help": "help",
-	"-v": "version", "-version": "version", "--version": "version",
-}
+// spellings are the usual other spellings of commands.
+var spellings = map[string]string{"-v": "version", "-version": "version", "--version": "version"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := runIn(ctx, os.Args[1:], cli.Real())
 	stop()
 	os.Exit(code)
 }
 
-// run does what the arguments say and returns the exit code. Without arguments it helps.
+// run does what the arguments say, without a terminal, and returns the exit code.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	if len(args) == 0 {
-		args = []string{"help"}
-	}
-	name := args[0]
-	if full, ok := flags[name]; ok {
-		name = full
-	}
-	for _, c := range commands() {
-		if c.name != name {
-			continue
-		}
-		return c.run(ctx, args[1:], out, errs)
-	}
-	fmt.Fprintf(errs, "outlast: unknown command %q; %s\n", name, hint(name))
-	return exitUsage
+	return runIn(ctx, args, cli.Plain(out, errs))
 }
 
-// hint says what to type instead of a command that there is not.
-func hint(name string) string {
-	var names []string
-	for _, c := range commands() {
-		if c.what != "" {
-			names = append(names, c.name)
-		}
+func runIn(ctx context.Context, args []string, w cli.World) int {
+	if len(args) > 0 && spellings[args[0]] != "" {
+		args = slices.Concat([]string{spellings[args[0]]}, args[1:])
 	}
-	if near, ok := nearest(strings.ToLower(name), names); ok {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return `"outlast help" lists what there is`
+	return tree().Main(ctx, args, w)
 }
 
-func help(out io.Writer) {
-	fmt.Fprint(out, "usage: outlast <command>\n\n")
-	for _, c := range commands() {
-		if c.what != "" {
-			fmt.Fprintf(out, "  %-8s %s\n", c.name, c.what)
-		}
+// help prints the help of whatever command its arguments name.
+func help(ctx context.Context, l *cli.Line) error {
+	args := slices.Concat(l.Args, []string{"--help"})
+	if l.AsJSON() {
+		args = append(args, "--json")
 	}
+	if code := l.Root.Main(ctx, args, l.World); code != cli.OK {
+		return cli.Code(code)
+	}
+	return nil
 }
 
-func version(out io.Writer) {
+func version(_ context.Context, l *cli.Line) error {
 	v := "(unknown)"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		v = info.Main.Version
 	}
-	fmt.Fprintf(out, "outlast %s %s %s/%s\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if l.AsJSON() {
+		return l.JSON(map[string]string{"version": v, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+	}
+	l.Say("outlast %s %s %s/%s", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
 }

@@ -2,8 +2,15 @@ package main
 
 import (
 	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/outlast-go/outlast/cmd/outlast/cli"
 )
 
 func TestRun(t *testing.T) {
@@ -14,24 +21,27 @@ func TestRun(t *testing.T) {
 		out  string // part of what is printed; empty: nothing is
 		errs string
 	}{
-		{nil, exitOK, "usage: outlast <command>", ""},
-		{[]string{"help"}, exitOK, "print the version", ""},
-		{[]string{"--help"}, exitOK, "usage: outlast <command>", ""},
-		{[]string{"version"}, exitOK, "outlast ", ""},
-		{[]string{"-v"}, exitOK, " go1.", ""},
-		{[]string{"verison"}, exitUsage, "", `outlast: unknown command "verison"; did you mean "version"?`},
-		{[]string{"HELP"}, exitUsage, "", `did you mean "help"?`},
-		{[]string{"conquer"}, exitUsage, "", `outlast: unknown command "conquer"; "outlast help" lists what there is`},
-		{[]string{""}, exitUsage, "", `unknown command ""`},
-		{[]string{"demo", "--taks", "5"}, exitUsage, "", "outlast demo: unknown flag --taks; did you mean --tasks?"},
-		{[]string{"demo", "--tasks", "many"}, exitUsage, "", "outlast demo: invalid value"},
-		{[]string{"demo", "--tasks", "0"}, exitUsage, "", "outlast demo: --tasks is 0; it must be at least 1"},
-		{[]string{"demo", "now"}, exitUsage, "", `outlast demo: unexpected argument "now"`},
-		{[]string{"demo", "--help"}, exitOK, "--kills", ""},
-		{[]string{"demo", "--store", "memory:"}, exitFail, "", "memory: is gone with its process"},
-		{[]string{"demo", "--store", "nowhere"}, exitFail, "", "has no scheme"},
-		{[]string{"demo", "--store", "oracle:x"}, exitFail, "", "not known"},
-		{[]string{"version", "now"}, exitUsage, "", `outlast: this command takes no arguments, got "now"`},
+		{nil, cli.OK, "usage: outlast <command>", ""},
+		{[]string{"help"}, cli.OK, "print the version", ""},
+		{[]string{"--help"}, cli.OK, "usage: outlast <command>", ""},
+		{[]string{"version"}, cli.OK, "outlast ", ""},
+		{[]string{"-v"}, cli.OK, " go1.", ""},
+		{[]string{"help", "keys", "rotate"}, cli.OK, "usage: outlast keys rotate", ""},
+		{[]string{"help", "kesy"}, cli.Misuse, "", `did you mean "keys"?`},
+		{[]string{"version", "--json"}, cli.OK, `"go":"go1.`, ""},
+		{[]string{"verison"}, cli.Misuse, "", `outlast: unknown command "verison"; did you mean "version"?`},
+		{[]string{"HELP"}, cli.Misuse, "", `did you mean "help"?`},
+		{[]string{"conquer"}, cli.Misuse, "", `outlast: unknown command "conquer"; "outlast --help" lists what there is`},
+		{[]string{""}, cli.Misuse, "", `unknown command ""`},
+		{[]string{"demo", "--taks", "5"}, cli.Misuse, "", "outlast demo: unknown flag --taks; did you mean --tasks?"},
+		{[]string{"demo", "--tasks", "many"}, cli.Misuse, "", "outlast demo: --tasks is \"many\"; it must be a whole number"},
+		{[]string{"demo", "--tasks", "0"}, cli.Misuse, "", "outlast demo: --tasks is 0; it must be at least 1"},
+		{[]string{"demo", "now"}, cli.Misuse, "", `outlast demo: unexpected argument "now"`},
+		{[]string{"demo", "--help"}, cli.OK, "--kills", ""},
+		{[]string{"demo", "--store", "memory:"}, cli.Failed, "", "memory: is gone with its process"},
+		{[]string{"demo", "--store", "nowhere"}, cli.Failed, "", "has no scheme"},
+		{[]string{"demo", "--store", "oracle:x"}, cli.Failed, "", "not known"},
+		{[]string{"version", "now"}, cli.Misuse, "", `outlast version: unexpected argument "now"`},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -51,34 +61,111 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestHelpListsEveryCommand(t *testing.T) {
+// TestMain lets the test's own program be the command: as the worker that the demo starts, and where the environment says so.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == workerCommand || os.Getenv(commandVar) != "" {
+		main()
+	}
+	code := m.Run()
+	shared.stop()
+	os.Exit(code)
+}
+
+// commandVar makes the test's own program the command.
+const commandVar = "OUTLAST_TEST_COMMAND"
+
+// program is a process of the command.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), commandVar+"=1", "HOME="+t.TempDir(), "XDG_DATA_HOME=")
+	return cmd
+}
+
+// ask runs a command line that must work, and returns what it prints.
+func ask(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, &out, &errs); code != cli.OK {
+		t.Fatalf("outlast %s = %d: %s%s", strings.Join(args, " "), code, errs.String(), out.String())
+	}
+	return out.String()
+}
+
+// refused runs a command line that must not work, and returns what it complains of.
+func refused(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if got := run(t.Context(), args, &out, &errs); got != code {
+		t.Errorf("outlast %s = %d, want %d: %s%s", strings.Join(args, " "), got, code, errs.String(), out.String())
+	}
+	if n := strings.Count(errs.String(), "\n"); n != 1 {
+		t.Errorf("outlast %s complains in %d lines, want one: %s", strings.Join(args, " "), n, errs.String())
+	}
+	return errs.String()
+}
+
+// update writes what the checked files should be, instead of comparing them.
+var update = flag.Bool("update", false, "write testdata/help.txt and docs/commands.md anew")
+
+// The help of each command is checked in: a change of it is seen.
+func TestHelpIsAsItWas(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	help(&out)
-	for _, c := range commands() {
-		if c.what != "" && !strings.Contains(out.String(), "  "+c.name+" ") {
-			t.Errorf("help does not list %s:\n%s", c.name, out.String())
+	var b bytes.Buffer
+	root := tree()
+	root.Walk(func(name string, c *cli.Command) {
+		fmt.Fprintf(&b, "$ %s --help\n", name)
+		cli.Help(&b, name, c, root)
+		fmt.Fprintln(&b)
+	})
+	compare(t, filepath.Join("testdata", "help.txt"), b.String())
+}
+
+// The page of all commands is what the tree says.
+func TestTheListOfCommandsIsTrue(t *testing.T) {
+	t.Parallel()
+	const begin = "<!-- What follows is written by the tree of commands. -->\n\n"
+	path := filepath.Join("..", "..", "docs", "commands.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, ok := strings.Cut(string(page), begin)
+	if !ok {
+		t.Fatalf("%s has no line %q", path, begin)
+	}
+	var b strings.Builder
+	cli.Markdown(&b, tree())
+	compare(t, path, head+begin+strings.TrimRight(b.String(), "\n")+"\n")
+}
+
+func compare(t *testing.T, path, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
 		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != want {
+		t.Errorf("%s is not what the commands say (%v): look at the change, and run go test ./cmd/outlast -run %s -update", path, err, t.Name())
 	}
 }
 
-func TestDistance(t *testing.T) {
+// Each command that does something has an example, which is a command line that it understands as far as its flags go.
+func TestEveryCommandHasHelpAndAnExample(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0},
-		{"", "help", 4},
-		{"help", "", 4},
-		{"help", "help", 0},
-		{"hepl", "help", 2},
-		{"hlp", "help", 1},
-		{"helpp", "help", 1},
-		{"kitten", "sitting", 3},
-	} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+	root := tree()
+	root.Walk(func(name string, c *cli.Command) {
+		if c.Run == nil || name == "outlast version" {
+			return
 		}
-	}
+		if !strings.Contains(c.Example, name) {
+			t.Errorf("%s has no example of itself", name)
+		}
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), append(strings.Fields(name)[1:], "--help"), &out, &errs); code != cli.OK || !strings.Contains(out.String(), "examples:") {
+			t.Errorf("%s --help = %d: %s%s", name, code, errs.String(), out.String())
+		}
+	})
 }

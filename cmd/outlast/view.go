@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/outlast-go/outlast/cmd/outlast/cli"
 	"github.com/outlast-go/outlast/test/crash"
 )
 
@@ -23,6 +24,9 @@ type view struct {
 	said  time.Duration
 	event string
 }
+
+// colours are what NO_COLOR takes away.
+var colours = regexp.MustCompile("\x1b\\[[0-9]+m")
 
 func newView(out io.Writer, o demoOptions) *view {
 	v := &view{out: out, o: o}
@@ -67,6 +71,9 @@ func (v *view) draw(s crash.Status) {
 	}
 	rows := v.rows(s)
 	for _, row := range rows {
+		if os.Getenv("NO_COLOR") != "" {
+			row = colours.ReplaceAllString(row, "")
+		}
 		b.WriteString("\x1b[2K" + row + "\n")
 	}
 	v.lines = len(rows)
@@ -80,7 +87,7 @@ func (v *view) rows(s crash.Status) []string {
 	full := int(share * width)
 	rate := float64(s.Done) / max(s.Elapsed.Seconds(), 0.1)
 	rows := []string{
-		fmt.Sprintf("\x1b[1moutlast demo\x1b[0m  %s  %.1f s", v.o.store, s.Elapsed.Seconds()),
+		fmt.Sprintf("\x1b[1moutlast demo\x1b[0m  %s  %.1f s", cli.Mask(v.o.store), s.Elapsed.Seconds()),
 		fmt.Sprintf("\x1b[32m%s\x1b[90m%s\x1b[0m %3d%%  %s of %s done, %s per second",
 			strings.Repeat("█", full), strings.Repeat("░", width-full), int(100*share), number(s.Done), number(total), number(int(rate))),
 		fmt.Sprintf("kills \x1b[31m%d\x1b[0m of %d   stops \x1b[33m%d\x1b[0m of %d   put back %d   late outcomes refused %d",
@@ -160,10 +167,4 @@ func recoveryText(r crash.Recovery) string {
 }
 
 // number writes a number with its thousands apart.
-func number(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
+func number(n int) string { return cli.Thousands(int64(n)) }

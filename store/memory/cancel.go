@@ -62,6 +62,7 @@ func (s *Store) Retry(ctx context.Context, id store.ID) error {
 	t.Asked, t.Told, t.Result, t.marked = "", false, nil, false
 	t.EndedAt, t.ExpireAt = time.Time{}, time.Time{}
 	d.event(t, store.EventAgain, "")
+	d.mendLine(t)
 	d.joinLine(t)
 	if g != nil {
 		d.reopen(g, t)

@@ -222,7 +222,21 @@ func (p *picker) fit(t *task) bool {
 		p.d.expire(t)
 		return false
 	}
+	if t.Asked == "" && p.d.broken(t) {
+		p.ends--
+		p.d.failOrdered(t)
+		return false
+	}
 	return true
+}
+
+// failOrdered ends a task because one before it in its line failed. An Owned one is asked to end itself.
+func (d *data) failOrdered(t *task) {
+	if t.Owned {
+		d.ask(t, store.ReasonOrder)
+		return
+	}
+	d.end(t, ending{state: store.Failed, reason: store.ReasonOrder, err: &store.Error{Message: "a task before it in its lane failed", Type: store.ReasonOrder}})
 }
 
 func (d *data) endCorrupt(t *task) {

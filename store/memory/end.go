@@ -99,6 +99,7 @@ func (d *data) remove(t *task) {
 	if k := d.keys[keyOf(t)]; k != nil && k.task == t.ID {
 		delete(d.keys, keyOf(t))
 	}
+	d.mendLine(t)
 	if l := d.lines[lineOf(t)]; l != nil {
 		l.tasks.remove(t)
 		d.dropLine(lineOf(t), l)

@@ -13,7 +13,8 @@ import (
 // worker is an incarnation and what vouches for it.
 type worker struct {
 	store.Worker
-	handle  *Store
+	remote  bool
+	handle  *Store // nil if remote
 	session *session
 	goneAt  time.Time // when its session was first seen gone; zero: it was not
 	seenAt  time.Time // when its session was last seen
@@ -47,13 +48,17 @@ func (s *Store) Join(ctx context.Context, req store.JoinRequest) error {
 	}
 	info := req.Info
 	info.Slots, info.Kinds = maps.Clone(info.Slots), slices.Clone(info.Kinds)
-	s.d.workers[req.ID] = &worker{
+	w := &worker{
 		Worker: store.Worker{
-			ID: req.ID, Beat: req.Beat, DeadAfter: req.DeadAfter, Info: info, Evidence: s.d.cfg.Evidence,
+			ID: req.ID, Beat: req.Beat, DeadAfter: req.DeadAfter, Info: info, Evidence: store.EvidenceNone,
 			JoinedAt: s.d.now, BeatAt: s.d.now,
 		},
-		handle: s, session: &session{s.d.now},
+		remote: req.Remote,
 	}
+	if !req.Remote {
+		w.Evidence, w.handle, w.session = s.d.cfg.Evidence, s, &session{s.d.now}
+	}
+	s.d.workers[req.ID] = w
 	return nil
 }
 

@@ -54,8 +54,35 @@ func (d *data) leaveLine(t *task) {
 	if t.Order == store.Unordered || l == nil || t.Order == store.OrderBlock && t.State == store.Failed {
 		return
 	}
+	if t.Order == store.OrderFail && t.State == store.Failed && t.Reason != store.ReasonOrder {
+		if d.breaks[lineOf(t)] == nil {
+			d.breaks[lineOf(t)] = map[store.ID]*task{}
+		}
+		d.breaks[lineOf(t)][t.ID] = t
+	}
 	l.tasks.remove(t)
 	d.dropLine(lineOf(t), l)
+}
+
+// mendLine forgets that a task has failed the rest of its line: it is retried or deleted.
+func (d *data) mendLine(t *task) {
+	delete(d.breaks[lineOf(t)], t.ID)
+	if len(d.breaks[lineOf(t)]) == 0 {
+		delete(d.breaks, lineOf(t))
+	}
+}
+
+// broken reports whether a task fails because one before it in its line did.
+func (d *data) broken(t *task) bool {
+	if t.Order != store.OrderFail {
+		return false
+	}
+	for _, f := range d.breaks[lineOf(t)] {
+		if byID(f, t) && !f.EndedAt.Before(t.CreatedAt) {
+			return true
+		}
+	}
+	return false
 }
 
 // dropLine forgets a line that is empty, and tells that its next head may be claimed.

@@ -54,7 +54,7 @@ var never = time.Unix(1<<40, 0)
 func (l *limit) ratesOpen(now time.Time) time.Time {
 	var opens time.Time
 	for i, r := range l.Rates {
-		step, burst := pace(r)
+		step, burst := r.Pace()
 		// A stored time that the clock does not allow is clamped: the clock was stepped back.
 		if most := now.Add(burst); l.tats[i].After(most) {
 			l.tats[i] = most
@@ -64,16 +64,6 @@ func (l *limit) ratesOpen(now time.Time) time.Time {
 		}
 	}
 	return opens
-}
-
-// pace returns the time between starts, and the time that a full burst is worth.
-func pace(r store.Rate) (step, burst time.Duration) {
-	step = r.Per / time.Duration(max(r.N, 1))
-	n := r.Burst
-	if n <= 0 {
-		n = r.N
-	}
-	return step, step * time.Duration(max(n, 1))
 }
 
 // take gives a task its slot and charges the rates, once per start.
@@ -91,7 +81,7 @@ func (d *data) take(t *task) {
 	}
 	t.Charged = len(l.Rates) > 0
 	for i, r := range l.Rates {
-		step, _ := pace(r)
+		step, _ := r.Pace()
 		if l.tats[i].Before(d.now) {
 			l.tats[i] = d.now
 		}
@@ -145,15 +135,18 @@ func (s *Store) PutLimit(ctx context.Context, l store.Limit) (store.Limit, error
 }
 
 // LimitList lists limits and their use.
-func (s *Store) LimitList(ctx context.Context) ([]store.LimitStatus, error) {
+func (s *Store) LimitList(ctx context.Context, keys ...string) ([]store.LimitStatus, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	var list []store.LimitStatus
-	for _, key := range slices.Sorted(maps.Keys(s.d.limits)) {
-		if l := s.d.limits[key]; l.set {
+	if len(keys) == 0 {
+		keys = slices.Collect(maps.Keys(s.d.limits))
+	}
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+		if l := s.d.limits[key]; l != nil && l.set {
 			list = append(list, s.d.limitStatus(l))
 		}
 	}

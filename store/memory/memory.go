@@ -136,7 +136,8 @@ type data struct {
 	weights map[weightKey]int
 	queues  map[string]*queue
 	lines   map[lineKey]*line
-	held    map[string]*taskHeap // running, by worker
+	breaks  map[lineKey]map[store.ID]*task // failed tasks that fail the rest of their line
+	held    map[string]*taskHeap           // running, by worker
 	keepers map[store.ID][]*group
 	stats   map[statKey]*store.Minute
 	minutes []statKey // the keys of stats, oldest first
@@ -173,6 +174,7 @@ func newData(cfg Config) *data {
 		weights:   map[weightKey]int{},
 		queues:    map[string]*queue{},
 		lines:     map[lineKey]*line{},
+		breaks:    map[lineKey]map[store.ID]*task{},
 		held:      map[string]*taskHeap{},
 		keepers:   map[store.ID][]*group{},
 		stats:     map[statKey]*store.Minute{},

@@ -68,6 +68,7 @@ func (d *data) verdict(w, by *worker) store.Death {
 	}
 	silent := d.now.Sub(w.BeatAt)
 	switch {
+	case w.remote:
 	case d.cfg.Evidence == store.EvidenceProof && w.session == nil && w.handle.gone:
 		return store.DeathProof
 	case d.cfg.Evidence == store.EvidenceSession && d.goneFor(w, by, silent):
@@ -134,7 +135,7 @@ func (d *data) putBack(t *task, w *worker) store.Recovered {
 		d.endCorrupt(t)
 	default:
 		r.Crash = w.Death == store.DeathProof || w.Death == store.DeathGone ||
-			w.Death == store.DeathSilence && d.cfg.Evidence == store.EvidenceNone
+			w.Death == store.DeathSilence && (w.remote || d.cfg.Evidence == store.EvidenceNone)
 		d.takeBack(t, w, r.Crash)
 	}
 	r.State, r.Reason = t.State, t.Reason

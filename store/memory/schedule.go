@@ -28,8 +28,11 @@ func (s *Store) PutSchedule(ctx context.Context, sc store.Schedule) (store.Sched
 		sc.CreatedAt, sc.LastTick, sc.LastTask = s.d.now, time.Time{}, store.ID{}
 	default:
 		sc.CreatedAt, sc.LastTick, sc.LastTask = have.CreatedAt, have.LastTick, have.LastTask
-		if sc.Rule != have.Rule || sc.Zone != have.Zone {
+		switch {
+		case sc.Rule != have.Rule || sc.Zone != have.Zone:
 			sc.LastTick = time.Time{}
+		case !sc.LastTick.IsZero() && !sc.NextAt.IsZero() && !sc.NextAt.After(sc.LastTick):
+			sc.NextAt = have.NextAt
 		}
 	}
 	sc.Version++
@@ -132,7 +135,7 @@ func (s *Store) Tick(ctx context.Context, req store.TickRequest) (store.TickResu
 	var res store.TickResult
 	last := s.d.tasks[sc.LastTask]
 	res.Overlapped = last != nil && !last.State.Terminal()
-	if !req.Skip && (!res.Overlapped || sc.Overlap == store.OverlapAllow) {
+	if !req.Skip && (!res.Overlapped || sc.Overlap != store.OverlapSkip) {
 		spec := sc.Task
 		spec.ID = store.TickID(sc.Name, sc.Version, req.Tick)
 		spec.Delay += req.Delay

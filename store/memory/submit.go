@@ -49,7 +49,7 @@ func (d *data) claimSubmitted(req store.SubmitRequest, res store.SubmitResult) (
 		if res.Specs[i].Err != nil || t == nil || t.State != store.Ready || t.Suspect || d.blocked(t.lane) != "" {
 			continue
 		}
-		if t.lane.line != nil && t.lane.line.tasks.head() != t {
+		if t.lane.line != nil && (t.lane.line.tasks.head() != t || d.broken(t)) {
 			continue
 		}
 		claimed = append(claimed, d.claimOne(t, req.Claim))
@@ -69,26 +69,42 @@ func (d *data) submit(spec store.Spec, follow bool) store.Submitted {
 	if err := d.joinable(spec.Group); err != nil {
 		return store.Submitted{ID: spec.ID, Err: err}
 	}
+	var replaced store.ID
 	if spec.Unique.Key != "" {
 		if holder := d.holder(spec.Kind, spec.Unique.Key); holder != nil {
-			switch {
-			case spec.Unique.OnConflict == store.Reject && !follow:
-				s := stands(holder)
-				s.Err = fmt.Errorf("%w: unique key %q of kind %q is held by task %s", store.ErrDuplicate, spec.Unique.Key, spec.Kind, holder.ID)
-				return s
-			case spec.Unique.OnConflict == store.Replace && holder.State != store.Running && !holder.State.Terminal() && !holder.Owned:
-				d.end(holder, ending{state: store.Cancelled, reason: store.ReasonReplaced})
-				d.dropKey(holder)
-				if next := d.holder(spec.Kind, spec.Unique.Key); next != nil {
-					return stands(next) // what followed the ending took the key
-				}
-			default:
-				return stands(holder)
+			answer, stays := d.conflict(&spec, holder, follow)
+			if stays {
+				return answer
 			}
+			replaced = holder.ID
 		}
 	}
 	t := d.create(spec)
-	return store.Submitted{ID: t.ID, State: t.State, Fingerprint: t.Fingerprint}
+	return store.Submitted{ID: t.ID, State: t.State, Fingerprint: t.Fingerprint, Replaced: replaced}
+}
+
+// conflict decides between a newcomer and the holder of its key: the holder stays, or has made room.
+func (d *data) conflict(spec *store.Spec, holder *task, follow bool) (answer store.Submitted, stays bool) {
+	replaces := spec.Unique.OnConflict == store.Replace || spec.Unique.OnConflict == store.Latest
+	switch {
+	case spec.Unique.OnConflict == store.Reject && !follow:
+		s := stands(holder)
+		s.Err = fmt.Errorf("%w: unique key %q of kind %q is held by task %s", store.ErrDuplicate, spec.Unique.Key, spec.Kind, holder.ID)
+		return s, true
+	case spec.Unique.OnConflict == store.Latest && holder.State == store.Running:
+		d.dropKey(holder)
+		return store.Submitted{}, false
+	case replaces && holder.State != store.Running && !holder.State.Terminal() && !holder.Owned:
+		d.end(holder, ending{state: store.Cancelled, reason: store.ReasonReplaced})
+		d.dropKey(holder)
+		if next := d.holder(spec.Kind, spec.Unique.Key); next != nil {
+			s := stands(next) // what followed the ending took the key
+			s.Replaced = holder.ID
+			return s, true
+		}
+		return store.Submitted{}, false
+	}
+	return stands(holder), true
 }
 
 func stands(t *task) store.Submitted {

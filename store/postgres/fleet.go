@@ -43,7 +43,10 @@ func (s *Store) Join(ctx context.Context, req store.JoinRequest) error {
 	wire := workerRequest{
 		ID: req.ID, Beat: bounded(req.Beat), DeadAfter: bounded(req.DeadAfter), Info: info, Load: encodeLoad(store.Load{}), Evidence: string(s.Info().Evidence),
 	}
-	if s.session == nil {
+	if req.Remote {
+		wire.Evidence = string(store.EvidenceNone)
+	}
+	if s.session == nil || req.Remote {
 		return s.joinOn(ctx, s.pool, wire, nil)
 	}
 	err = s.session.do(ctx, func(ctx context.Context, c *pgx.Conn) error {

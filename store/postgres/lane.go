@@ -85,6 +85,7 @@ type limitRequest struct {
 	Rates  []store.Rate `json:"rates"`
 	Steps  []int64      `json:"steps"`
 	Bursts []int64      `json:"bursts"`
+	Said   bool         `json:"declared"`
 }
 
 // PutLimit sets a limit.
@@ -95,57 +96,46 @@ func (s *Store) PutLimit(ctx context.Context, l store.Limit) (store.Limit, error
 	if err := l.Validate(); err != nil {
 		return store.Limit{}, err
 	}
-	req := limitRequest{Key: l.Key, Most: l.Running, Rates: l.Rates, Steps: []int64{}, Bursts: []int64{}}
+	req := limitRequest{Key: l.Key, Most: l.Running, Rates: l.Rates, Steps: []int64{}, Bursts: []int64{}, Said: l.Declared}
 	if req.Rates == nil {
 		req.Rates = []store.Rate{}
 	}
 	for _, r := range l.Rates {
-		step := r.Per / time.Duration(max(r.N, 1))
-		n := r.Burst
-		if n <= 0 {
-			n = r.N
-		}
+		step, burst := r.Pace()
 		req.Steps = append(req.Steps, bounded(step))
-		req.Bursts = append(req.Bursts, bounded(times(step, max(n, 1))))
+		req.Bursts = append(req.Bursts, bounded(burst))
 	}
 	var got struct {
 		answer
 		Set   bool         `json:"set"`
 		Most  int          `json:"most"`
 		Rates []store.Rate `json:"rates"`
+		Said  bool         `json:"declared"`
 	}
 	if err := s.call(ctx, "put_limit", req, &got); err != nil || !got.Set {
 		return store.Limit{}, err
 	}
-	before := store.Limit{Key: l.Key, Running: got.Most}
+	before := store.Limit{Key: l.Key, Running: got.Most, Declared: got.Said}
 	if len(got.Rates) > 0 {
 		before.Rates = got.Rates
 	}
 	return before, nil
 }
 
-// times is d so many times, and no more than fits.
-func times(d time.Duration, n int) time.Duration {
-	if d > 0 && time.Duration(n) > longest/d {
-		return longest
-	}
-	return d * time.Duration(n)
-}
-
 // LimitList lists limits and their use.
-func (s *Store) LimitList(ctx context.Context) (list []store.LimitStatus, err error) {
+func (s *Store) LimitList(ctx context.Context, keys ...string) (list []store.LimitStatus, err error) {
 	err = s.rows(ctx, "limit_list", func(r pgx.Rows) error {
 		l, err := readLimit(r)
 		list = append(list, l)
 		return err
-	})
+	}, append([]string{}, keys...))
 	return list, err
 }
 
 func readLimit(r pgx.Rows) (l store.LimitStatus, err error) {
 	var most, running, opens int64
 	var rates []byte
-	if err := r.Scan(&l.Key, &most, &rates, &running, &opens); err != nil {
+	if err := r.Scan(&l.Key, &most, &rates, &running, &opens, &l.Declared); err != nil {
 		return l, err
 	}
 	l.Running, l.InUse, l.Opens = int(most), int(running), time.Duration(opens)

@@ -32,6 +32,7 @@ const migrationLock = 0x6f75746c617374 // "outlast"
 // done nothing.
 func migrate(ctx context.Context, conn *pgx.Conn, q *queries) (err error) {
 	version, err := schemaAt(ctx, conn, q)
+	q.found = version
 	if err != nil || version == schemaVersion {
 		return err
 	}
@@ -114,6 +115,7 @@ func schemaAt(ctx context.Context, conn *pgx.Conn, q *queries) (version int, err
 type queries struct {
 	schema string
 	texts  map[string]string
+	found  int // the schema before it was migrated
 }
 
 // readQueries reads the statements. In them ns and :schema stand for the schema, :name for its name as a text, :task for the columns of

@@ -98,8 +98,54 @@ func TestASchemaThatANewerVersionHasMadeIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, url+"&namespace="+name, "", "schema 99", "update this program")
-	if _, err := pool.Exec(t.Context(), fmt.Sprintf("update %s.version set number = 1", name)); err != nil {
+	if _, err := pool.Exec(t.Context(), fmt.Sprintf("update %s.version set number = 2", name)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A namespace of the schema before is brought to the present one, with what is in it.
+func TestANamespaceOfTheSchemaBeforeIsMigrated(t *testing.T) {
+	t.Parallel()
+	url, pool := shared(t)
+	name := namespace(t)
+	open := func() store.Store {
+		s, err := postgres.Open(t.Context(), url+"&namespace="+name, postgres.Config{})
+		if err != nil {
+			t.Fatalf("Open = %v", err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	s := open()
+	sc := store.Schedule{Name: "s", Rule: "every 1m", Task: store.Spec{Kind: "k", Queue: "q"}, NextAt: time.Now().Add(time.Hour)}
+	if _, err := s.PutSchedule(t.Context(), sc); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PutLimit(t.Context(), store.Limit{Key: "l", Running: 3}); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{
+		"alter table %s.schedule drop column declared", "alter table %s.lim drop column declared", "drop index %s.ended_broken",
+		"drop function %s.take_key(jsonb, bigint)", "drop function %s.room", "drop function %s.take_slots", "drop function %s.is_broken", "update %s.version set number = 1",
+	} {
+		if _, err := pool.Exec(t.Context(), fmt.Sprintf(query, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = open()
+	if got := s.Info().Schema; got != 2 {
+		t.Errorf("Schema = %d, want 2", got)
+	}
+	if got, err := s.Schedule(t.Context(), "s"); err != nil || got.Rule != "every 1m" || got.Declared != "" {
+		t.Errorf("Schedule = %+v, %v, want the one from before", got, err)
+	}
+	if list, err := s.LimitList(t.Context()); err != nil || len(list) != 1 || list[0].Running != 3 || list[0].Declared {
+		t.Errorf("LimitList = %+v, %v, want the one from before", list, err)
+	}
+	id := store.MakeID(time.Now(), [16]byte{1})
+	res, err := s.Submit(t.Context(), store.SubmitRequest{Specs: []store.Spec{{ID: id, Kind: "k", Queue: "q", Unique: store.Unique{Key: "u", OnConflict: store.Latest}}}})
+	if err != nil || res.Specs[0].Err != nil {
+		t.Errorf("Submit = %+v, %v", res, err)
 	}
 }
 

@@ -82,13 +82,7 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 			parts = append(parts, condition{text, arg})
 		}
 	}
-	states := make([]string, 0, len(f.States))
-	for _, st := range f.States {
-		if st == store.Ending {
-			st = store.Running
-		}
-		states = append(states, string(st))
-	}
+	states := storedStates(f.States)
 	labels, err := json.Marshal(f.Labels)
 	if err != nil {
 		return "", nil, err
@@ -121,7 +115,6 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 		add(page.Cursor != "", "f.id < $::text::uuid", page.Cursor)
 	}
 	var b strings.Builder
-	b.WriteString(s.q.get("task_all"))
 	for i, p := range parts {
 		word := " and "
 		if i == 0 {
@@ -131,8 +124,30 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 		b.WriteString(word + strings.ReplaceAll(p.text, "$", "$"+strconv.Itoa(len(args))))
 	}
 	args = append(args, limit)
-	b.WriteString(" order by " + order + " limit $" + strconv.Itoa(len(args)))
-	return b.String(), args, nil
+	tail := " order by " + order + " limit $" + strconv.Itoa(len(args))
+	if !f.Group.IsZero() && len(f.Labels) == 0 {
+		return s.memberQuery(b.String()+tail, strconv.Itoa(len(args))), args, nil
+	}
+	return s.q.get("task_all") + b.String() + tail, args, nil
+}
+
+// storedStates are the states as they stand in the tables.
+func storedStates(list []store.State) []string {
+	states := make([]string, 0, len(list))
+	for _, st := range list {
+		if st == store.Ending {
+			st = store.Running
+		}
+		states = append(states, string(st))
+	}
+	return states
+}
+
+// memberQuery lists members of a group: it picks the page by the indexes of both tables first, and reads no more than that. Asked for all
+// at once, the server joins and sorts the whole group for each page.
+func (s *Store) memberQuery(rest, limit string) string {
+	return s.q.get("task_all") + " where f.id = any (array(select p.id from ((" + s.q.get("member_live") + rest + ") union all (" +
+		s.q.get("member_ended") + rest + ")) p order by p.line, p.id limit $" + limit + ")) order by f.line, f.id"
 }
 
 func jsonText(list []string) string {
@@ -211,7 +226,7 @@ var exports = []struct {
 		return store.Entry{Worker: &w}, err
 	}},
 	{"key_all", readKey},
-	{"limit_list", func(r pgx.Rows) (store.Entry, error) {
+	{"limit_all", func(r pgx.Rows) (store.Entry, error) {
 		l, err := readLimit(r)
 		return store.Entry{Limit: &l}, err
 	}},

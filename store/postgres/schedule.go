@@ -22,6 +22,7 @@ type scheduleRequest struct {
 	Overlap string    `json:"overlap"`
 	Jitter  int64     `json:"jitter"`
 	Paused  bool      `json:"paused"`
+	Said    []byte    `json:"declared"`
 	Task    *wireSpec `json:"task"`
 	Version int64     `json:"version"`
 	Next    *int64    `json:"next"`
@@ -40,7 +41,7 @@ func (s *Store) PutSchedule(ctx context.Context, sc store.Schedule) (store.Sched
 	}
 	req := scheduleRequest{
 		Name: sc.Name, Rule: text(sc.Rule), Zone: text(sc.Zone), CatchUp: text(sc.CatchUp), Overlap: string(sc.Overlap), Jitter: int64(sc.Jitter),
-		Paused: sc.Paused, Task: prepare(&sc.Task), Version: sc.Version, Next: nanos(sc.NextAt),
+		Paused: sc.Paused, Said: text(sc.Declared), Task: prepare(&sc.Task), Version: sc.Version, Next: nanos(sc.NextAt),
 	}
 	var got answer
 	if err := s.call(ctx, "put_schedule", req, &got); err != nil {
@@ -65,16 +66,17 @@ func (s *Store) Schedule(ctx context.Context, name string) (sc store.Schedule, e
 }
 
 func readSchedule(r pgx.Row) (sc store.Schedule, err error) {
-	var rule, zone, catchUp, task []byte
+	var rule, zone, catchUp, declared, task []byte
 	var overlap string
 	var jitter, created, updated int64
 	var lastTick, next *int64
 	var lastTask pgtype.UUID
-	err = r.Scan(&sc.Name, &rule, &zone, &catchUp, &overlap, &jitter, &sc.Paused, &task, &sc.Version, &lastTick, &next, &lastTask, &created, &updated)
+	err = r.Scan(&sc.Name, &rule, &zone, &catchUp, &overlap, &jitter, &sc.Paused, &declared, &task, &sc.Version, &lastTick, &next, &lastTask, &created, &updated)
 	if err != nil {
 		return sc, err
 	}
 	sc.Rule, sc.Zone, sc.CatchUp, sc.Overlap, sc.Jitter = string(rule), string(zone), string(catchUp), store.Overlap(overlap), time.Duration(jitter)
+	sc.Declared = string(declared)
 	sc.LastTick, sc.NextAt, sc.LastTask = instant(lastTick), instant(next), lastTask.Bytes
 	sc.CreatedAt, sc.UpdatedAt = instant(&created), instant(&updated)
 	var w wireSpec

@@ -211,6 +211,9 @@ func (w wireSubmitted) submitted(spec *store.Spec) store.Submitted {
 	}
 	existed, _ := w[2].(bool)
 	sub := store.Submitted{ID: id, State: store.State(w.text(1)), Existed: existed, Fingerprint: w.text(3)}
+	if sub.Replaced, err = store.ParseID(w.text(6)); err != nil {
+		return store.Submitted{ID: spec.ID, Err: err}
+	}
 	switch w.text(4) {
 	case "duplicate":
 		sub.Err = fmt.Errorf("%w: unique key %q of kind %q is held by task %s", store.ErrDuplicate, spec.Unique.Key, spec.Kind, id)

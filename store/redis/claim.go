@@ -10,6 +10,7 @@ import (
 var (
 	corruptError = packError(&store.Error{Message: "the record cannot be read", Type: store.ReasonCorrupt})
 	crashedError = packError(&store.Error{Message: "its worker died while it ran", Type: store.ReasonCrashed})
+	brokenError  = packError(&store.Error{Message: "a task before it in its lane failed", Type: store.ReasonOrder})
 	stuckError   = packError(&store.Error{Message: "it did not end in its time, and its owner did not say why", Type: store.ReasonStuck})
 )
 
@@ -18,6 +19,7 @@ func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimR
 	r, err := s.run(ctx, "claim", func(o *object) {
 		packClaimFields(o, &req)
 		o.key("corrupt").str(corruptError)
+		o.key("broken").str(brokenError)
 	})
 	if err != nil {
 		return store.ClaimResult{}, err

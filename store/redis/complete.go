@@ -51,6 +51,7 @@ func (s *Store) complete(ctx context.Context, items []store.Completion, claim *s
 			packClaim(o.key("claim"), claim)
 		}
 		o.key("corrupt").str(corruptError)
+		o.key("broken").str(brokenError)
 	})
 	if err != nil {
 		return err

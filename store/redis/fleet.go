@@ -22,6 +22,9 @@ func (s *Store) Join(ctx context.Context, req store.JoinRequest) error {
 	if err != nil {
 		return fmt.Errorf("%w: worker %q: %w", store.ErrInvalid, req.ID, err)
 	}
+	if req.Remote {
+		return s.join(ctx, req, info, nil)
+	}
 	patience, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
 	up, err := s.session.open(patience)
@@ -29,17 +32,21 @@ func (s *Store) Join(ctx context.Context, req store.JoinRequest) error {
 		return ctx.Err()
 	}
 	s.session.vouch(req.ID, 1)
-	err = s.do(ctx, "join", func(o *object) {
+	if err = s.join(ctx, req, info, up); store.Answered(err) {
+		s.session.vouch(req.ID, -1)
+	}
+	return err
+}
+
+func (s *Store) join(ctx context.Context, req store.JoinRequest, info []byte, up *line) error {
+	return s.do(ctx, "join", func(o *object) {
 		o.key("worker").str(req.ID)
 		o.key("beat").float(float64(req.Beat) / 1000)
 		o.key("deadafter").float(float64(req.DeadAfter) / 1000)
 		o.key("info").str(string(info))
+		o.bool("remote", req.Remote)
 		up.named(o)
 	})
-	if store.Answered(err) {
-		s.session.vouch(req.ID, -1)
-	}
-	return err
 }
 
 // Beat keeps a worker alive.

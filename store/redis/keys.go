@@ -45,6 +45,7 @@ import "strings"
 //	clocks                    hash     when lanes that wait were last looked at, by queue and kind
 //	lines                     hash     ordered lanes of which a task runs
 //	line:<queue>\0<kind>\0…   lex      ids of all tasks of an ordered lane that have not ended
+//	broken:<queue>\0<kind>\0… zset     ids of tasks that failed and fail the rest of their line, by the time they did
 //	limit:<key>               string   a limit, its count and its rates
 //	limits                    lex      limits that were set
 //	pauses, pauseends         hash,    pauses by scope, and by their end

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -36,15 +36,11 @@ func (s *Store) PutLimit(ctx context.Context, l store.Limit) (store.Limit, error
 
 // packRate writes a rate with the time between starts and the time that a full burst is worth.
 func packRate(p *packer, rate store.Rate) {
-	step := rate.Per / maxDuration(rate.N)
-	n := rate.Burst
-	if n <= 0 {
-		n = rate.N
-	}
+	step, burst := rate.Pace()
 	o := p.object()
 	o.key("name").str(fmt.Sprintf("%d/%d/%d", rate.N, rate.Per, rate.Burst))
 	o.key("step").float(float64(step) / 1000)
-	o.key("burst").float(float64(step*maxDuration(n)) / 1000)
+	o.key("burst").float(float64(burst) / 1000)
 	o.close()
 }
 
@@ -56,8 +52,28 @@ func readLimit(conf string) (l store.Limit, err error) {
 }
 
 // LimitList lists limits and their use.
-func (s *Store) LimitList(ctx context.Context) ([]store.LimitStatus, error) {
+func (s *Store) LimitList(ctx context.Context, keys ...string) ([]store.LimitStatus, error) {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	var all []store.LimitStatus
+	for part := range slices.Chunk(keys, stepLimit) {
+		r, err := s.run(ctx, "limits", func(o *object) {
+			p := o.key("keys")
+			p.array(len(part))
+			for _, key := range part {
+				p.str(key)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		list, err := readLimits(r.list("list"))
+		if all = append(all, list...); err != nil {
+			return nil, err
+		}
+	}
+	if len(keys) > 0 {
+		return all, nil
+	}
 	after := ""
 	for {
 		r, err := s.run(ctx, "limits", func(o *object) {
@@ -94,5 +110,3 @@ func readLimits(list []any) ([]store.LimitStatus, error) {
 	}
 	return limits, nil
 }
-
-func maxDuration(n int) time.Duration { return time.Duration(max(n, 1)) }

@@ -195,7 +195,8 @@ func (s *Store) checkRights(ctx context.Context) error {
 // checkSchema reads which program has written the records, or says that this one does.
 func (s *Store) checkSchema(ctx context.Context) error {
 	c, key := s.client, s.prefix+keyMeta
-	if err := c.Do(ctx, c.B().Hsetnx().Key(key).Field("schema").Value(strconv.Itoa(schemaVersion)).Build()).Error(); err != nil {
+	made, err := c.Do(ctx, c.B().Hsetnx().Key(key).Field("schema").Value(strconv.Itoa(schemaVersion)).Build()).AsBool()
+	if err != nil {
 		return s.explain("mark the namespace", err)
 	}
 	have, err := c.Do(ctx, c.B().Hget().Key(key).Field("schema").Build()).AsInt64()
@@ -204,6 +205,8 @@ func (s *Store) checkSchema(ctx context.Context) error {
 		return s.explain("read the version of the records", err)
 	case have > schemaVersion:
 		return fmt.Errorf("the records of namespace %s have schema %d, and this version knows up to %d; update this program", s.namespace, have, schemaVersion)
+	case !made:
+		s.found = int(have)
 	}
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // it never fails

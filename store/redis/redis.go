@@ -33,6 +33,7 @@ type Store struct {
 	user      string // by which it is known to the server
 	evidence  store.EvidenceKind
 	log       *slog.Logger
+	found     int              // the schema before Open
 	clock     func() time.Time // tests set it; nil: the server's
 	session   *session
 	closing   chan struct{}

@@ -31,6 +31,7 @@ type frozen struct {
 	Rule, Zone, CatchUp string
 	Overlap             store.Overlap
 	Jitter              time.Duration
+	Declared            string
 }
 
 // PutSchedule creates or replaces a schedule.
@@ -38,7 +39,7 @@ func (s *Store) PutSchedule(ctx context.Context, sc store.Schedule) (store.Sched
 	if err := sc.Validate(); err != nil {
 		return store.Schedule{}, err
 	}
-	item, err := json.Marshal(frozen{sc.Rule, sc.Zone, sc.CatchUp, sc.Overlap, sc.Jitter})
+	item, err := json.Marshal(frozen{sc.Rule, sc.Zone, sc.CatchUp, sc.Overlap, sc.Jitter, sc.Declared})
 	if err != nil {
 		return store.Schedule{}, fmt.Errorf("%w: schedule %s: %w", store.ErrInvalid, sc.Name, err)
 	}
@@ -75,7 +76,7 @@ func readSchedule(name, raw string) (sc store.Schedule, err error) {
 		return sc, fmt.Errorf("schedule %s: %w", name, err)
 	}
 	return store.Schedule{
-		Name: name, Rule: f.Rule, Zone: f.Zone, CatchUp: f.CatchUp, Overlap: f.Overlap, Jitter: f.Jitter, Paused: r.bool("paused"), Task: spec,
+		Name: name, Rule: f.Rule, Zone: f.Zone, CatchUp: f.CatchUp, Overlap: f.Overlap, Jitter: f.Jitter, Paused: r.bool("paused"), Declared: f.Declared, Task: spec,
 		Version: r.int("version"), LastTick: fromNanos(r.str("last")), NextAt: fromNanos(r.str("nextat")), LastTask: idOf(r["lasttask"]),
 		CreatedAt: instant(r.int("made")), UpdatedAt: instant(r.int("upd")),
 	}, nil

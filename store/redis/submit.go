@@ -106,7 +106,7 @@ func (s *Store) submit(ctx context.Context, part submission, res *store.SubmitRe
 	for at, i := range part.specs {
 		a, _ := answers[at].(record)
 		res.Specs[i] = store.Submitted{
-			ID: idOf(a["id"]), State: store.State(a.str("state")), Existed: a.bool("existed"), Fingerprint: a.str("finger"), Err: refusal(a),
+			ID: idOf(a["id"]), State: store.State(a.str("state")), Existed: a.bool("existed"), Fingerprint: a.str("finger"), Replaced: idOf(a["replaced"]), Err: refusal(a),
 		}
 	}
 	if part.req.Claim == nil {

@@ -16,7 +16,8 @@ import (
 
 // A beat is written into a small file and not into the database: it waits for no writer, and costs no sync. Each worker has a
 // file of its own, the one that it holds locked; the pulse of the fleet has one that they share. Nobody locks a file to write
-// to it. Of a worker's only the worker writes. The pulse is written by all: who read it before a gap, and writes after it, writes a
+// to it. Of a worker's only the worker writes, of a remote worker's whoever
+// speaks for it. The pulse is written by all: who read it before a gap, and writes after it, writes a
 // last that is too old to declare anybody dead with, and the next beat begins the pulse anew.
 
 // card is what a worker's file says.

@@ -44,6 +44,7 @@ func (s *step) retry(id store.ID) error {
 		return fmt.Errorf("retry task %s: unique key %q is held by task %s: %w", id, t.Unique.Key, h.ID, store.ErrDuplicate)
 	}
 	s.takeKey(t)
+	s.mendLine(t)
 	s.countEnd(t, -1)
 	t.Round++
 	t.Attempts, t.Crashes, t.CrashRun, t.Suspect, t.Solo, t.Charged = 0, 0, 0, false, false, false

@@ -48,6 +48,7 @@ func readQueries() map[string]string {
 type conn struct {
 	raw   *sqlite.Conn
 	stmts map[string]*sqlite.Stmt
+	found int // the schema of the file before it was migrated
 }
 
 func newConn(raw *sqlite.Conn) *conn { return &conn{raw: raw, stmts: map[string]*sqlite.Stmt{}} }

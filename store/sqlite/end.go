@@ -56,11 +56,35 @@ func (s *step) endCorrupt(t *task) {
 	s.end(t, ending{state: store.Failed, reason: store.ReasonCorrupt, err: &store.Error{Message: "the record cannot be read", Type: store.ReasonCorrupt}})
 }
 
-// leaveLine tells that the next head of a line may be claimed.
+// leaveLine tells that the next head of a line may be claimed, and keeps in mind that a failed task fails the rest.
 func (s *step) leaveLine(t *task) {
+	if t.Order == store.OrderFail && t.State == store.Failed && t.Reason != store.ReasonOrder {
+		s.do("broken_put", t.ID, lineOf(t), t.EndedAt)
+	}
 	if t.Order != store.Unordered && !t.inLine() {
 		s.hints.work(t.Queue)
 	}
+}
+
+// mendLine forgets that a task has failed the rest of its line: it is retried or deleted.
+func (s *step) mendLine(t *task) {
+	if t.Order == store.OrderFail && t.State == store.Failed {
+		s.do("broken_delete", t.ID)
+	}
+}
+
+// broken reports whether a task fails because one before it in its line did.
+func (s *step) broken(t *task) bool {
+	return t.Order == store.OrderFail && s.number("broken_get", lineOf(t), t.CreatedAt, t.ID) != 0
+}
+
+// failOrdered ends a task because one before it in its line failed. An Owned one is asked to end itself.
+func (s *step) failOrdered(t *task) {
+	if t.Owned {
+		s.ask(t, store.ReasonOrder)
+		return
+	}
+	s.end(t, ending{state: store.Failed, reason: store.ReasonOrder, err: &store.Error{Message: "a task before it in its lane failed", Type: store.ReasonOrder}})
 }
 
 // released lets those expire that had to wait for the end of t.
@@ -128,6 +152,7 @@ func (s *step) dropBelongings(t *task) {
 func (s *step) remove(t *task) {
 	s.flushTasks()
 	s.dropKey(t)
+	s.mendLine(t)
 	s.dropBelongings(t)
 	if n := s.do("task_delete", t.seq); n != 1 && s.err == nil {
 		s.fail(errMoved)

@@ -74,7 +74,11 @@ func (s *Store) Join(ctx context.Context, req store.JoinRequest) error {
 		return fmt.Errorf("%w: worker %q with beat %v and dead-after %v; it needs an id and a beat of at most a fifth of dead-after",
 			store.ErrInvalid, req.ID, req.Beat, req.DeadAfter)
 	}
-	inode, held, err := s.locks.take(req.ID)
+	kind, on := s.locks.kind, s.host
+	if req.Remote {
+		kind, on = store.EvidenceNone, host{}
+	}
+	inode, held, err := s.locks.take(req.ID, req.Remote)
 	if err != nil {
 		return fmt.Errorf("join worker %s: %w", req.ID, err)
 	}
@@ -82,13 +86,13 @@ func (s *Store) Join(ctx context.Context, req store.JoinRequest) error {
 		if s.worker(req.ID) != nil {
 			return fmt.Errorf("worker %s: %w", req.ID, store.ErrDuplicate)
 		}
-		s.do("worker_insert", req.ID, req.Beat, req.DeadAfter, s.now, string(s.s.locks.kind), inode,
-			s.s.host.machine, s.s.host.boot, s.json(req.Info), s.json(store.Load{}))
+		s.do("worker_insert", req.ID, req.Beat, req.DeadAfter, s.now, string(kind), inode,
+			on.machine, on.boot, s.json(req.Info), s.json(store.Load{}))
 		return nil
 	})
 	// After an error that is no answer the worker may have joined: then it must not look dead.
 	if err != nil && store.Answered(err) && !held {
-		s.locks.drop(req.ID)
+		s.locks.forget(req.ID)
 	}
 	return err
 }

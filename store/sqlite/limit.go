@@ -106,7 +106,7 @@ func (s *step) opens(key string, charged bool) time.Time {
 func (l *limit) ratesOpen(now time.Time) time.Time {
 	var opens time.Time
 	for i, r := range l.Rates {
-		step, burst := pace(r)
+		step, burst := r.Pace()
 		// A stored time that the clock does not allow is clamped: the clock was stepped back.
 		if most := now.Add(burst); l.tats[i].After(most) {
 			l.tats[i], l.dirty = most, true
@@ -116,16 +116,6 @@ func (l *limit) ratesOpen(now time.Time) time.Time {
 		}
 	}
 	return opens
-}
-
-// pace returns the time between starts, and the time that a full burst is worth.
-func pace(r store.Rate) (step, burst time.Duration) {
-	step = r.Per / time.Duration(max(r.N, 1))
-	n := r.Burst
-	if n <= 0 {
-		n = r.N
-	}
-	return step, step * time.Duration(max(n, 1))
 }
 
 // take gives a task its slot and charges the rates, once per start.
@@ -140,7 +130,7 @@ func (s *step) take(t *task) {
 	}
 	t.Charged = len(l.Rates) > 0
 	for i, r := range l.Rates {
-		step, _ := pace(r)
+		step, _ := r.Pace()
 		if l.tats[i].Before(s.now) {
 			l.tats[i] = s.now
 		}
@@ -187,15 +177,24 @@ func (s *Store) PutLimit(ctx context.Context, l store.Limit) (store.Limit, error
 }
 
 // LimitList lists limits and their use.
-func (s *Store) LimitList(ctx context.Context) (list []store.LimitStatus, err error) {
+func (s *Store) LimitList(ctx context.Context, keys ...string) (list []store.LimitStatus, err error) {
 	err = s.read(ctx, func(v *view) error {
-		return v.rows("limit_list", func(r *sqlite.Stmt) error {
+		add := func(r *sqlite.Stmt) error {
 			l, err := readLimit(r)
 			if err == nil && l.set {
 				list = append(list, v.status(l))
 			}
 			return err
-		})
+		}
+		if len(keys) == 0 {
+			return v.rows("limit_list", add)
+		}
+		for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+			if err := v.rows("limit_get", add, key); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return list, err
 }

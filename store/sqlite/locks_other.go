@@ -22,7 +22,7 @@ func openLocks(dir string) (*locks, error) {
 	return &locks{dir: dir, kind: store.EvidenceNone}, nil
 }
 
-func (l *locks) take(worker string) (inode int64, held bool, err error) {
+func (l *locks) take(worker string, _ bool) (inode int64, held bool, err error) {
 	f, err := os.OpenFile(l.path(worker), os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return 0, false, err

@@ -54,8 +54,9 @@ func (l *locks) make() (*os.File, error) {
 	return f, nil
 }
 
-// take gives a worker its file, locked. held says that it has one already.
-func (l *locks) take(worker string) (inode int64, held bool, err error) {
+// take gives a worker its file, locked. held says that it has one already. The file of a remote one is not locked, and anybody's to
+// write; it has no inode.
+func (l *locks) take(worker string, remote bool) (inode int64, held bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f := l.held[worker]; f != nil {
@@ -65,8 +66,12 @@ func (l *locks) take(worker string) (inode int64, held bool, err error) {
 	if _, err := os.Lstat(l.path(worker)); err == nil {
 		return 0, false, fmt.Errorf("worker %s: %w", worker, store.ErrDuplicate)
 	}
-	inode, err = l.place(worker)
-	return inode, false, err
+	if inode, err = l.place(worker); err != nil || !remote {
+		return inode, false, err
+	}
+	f := l.held[worker]
+	delete(l.held, worker)
+	return 0, false, f.Close()
 }
 
 // place makes a file for a worker and puts it where others look for it.
@@ -116,7 +121,8 @@ func (l *locks) note(worker string, c card) error {
 	if f != nil {
 		return writeNote(f, c)
 	}
-	f, err := os.OpenFile(l.path(worker), os.O_WRONLY, 0) // of another handle
+	// Of another handle, or of a remote worker: if somebody removed that one, nobody else makes it anew.
+	f, err := os.OpenFile(l.path(worker), os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ func migrate(c *conn, namespace string) (err error) {
 	if err != nil {
 		return err
 	}
+	c.found = have
 	files, err := fs.Glob(schemaFiles, "schema/*.sql")
 	if err != nil {
 		return err

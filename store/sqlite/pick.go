@@ -131,5 +131,10 @@ func (p *picker) fit(t *task) bool {
 		p.s.expire(t)
 		return false
 	}
+	if t.Asked == "" && p.s.broken(t) {
+		p.ends--
+		p.s.failOrdered(t)
+		return false
+	}
 	return true
 }

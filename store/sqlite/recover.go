@@ -36,7 +36,7 @@ func (s *step) recover(req store.RecoverRequest) (res store.RecoverResult) {
 // passGate lets one pass through per RecoverEvery, and one who has been here longer than the last one always.
 func (s *step) passGate(req store.RecoverRequest) bool {
 	session := never
-	if w := s.worker(req.Worker); w != nil && w.DeadAt.IsZero() && !s.gone(w) {
+	if w := s.worker(req.Worker); w != nil && w.DeadAt.IsZero() && !s.remote(w) && !s.gone(w) {
 		session = w.JoinedAt
 	}
 	since := s.now.Sub(s.instant(recoverAt))
@@ -110,7 +110,7 @@ func (s *step) putBack(t *task, w *worker) store.Recovered {
 		s.settle(t, *t.Staged)
 	default:
 		r.Crash = w.Death == store.DeathProof || w.Death == store.DeathGone ||
-			w.Death == store.DeathSilence && s.s.locks.kind == store.EvidenceNone
+			w.Death == store.DeathSilence && (w.Evidence == store.EvidenceNone || s.s.locks.kind == store.EvidenceNone)
 		s.takeBack(t, w, r.Crash)
 	}
 	r.State, r.Reason = t.State, t.Reason
@@ -192,6 +192,11 @@ func (s *step) recoverStuck(limit int, res *store.RecoverResult) {
 		r.State, r.Reason = t.State, t.Reason
 		res.Tasks = append(res.Tasks, r)
 	}
+}
+
+// remote reports whether no evidence was taken for a worker where there could have been some.
+func (s *step) remote(w *worker) bool {
+	return w.Evidence == store.EvidenceNone && s.s.locks.kind != store.EvidenceNone
 }
 
 // gone reports whether it is proved that the process of a worker has ended.

@@ -52,8 +52,11 @@ func (s *Store) PutSchedule(ctx context.Context, sc store.Schedule) (store.Sched
 			stored.CreatedAt, stored.LastTick, stored.LastTask = s.now, time.Time{}, store.ID{}
 		default:
 			stored.CreatedAt, stored.LastTick, stored.LastTask = have.CreatedAt, have.LastTick, have.LastTask
-			if sc.Rule != have.Rule || sc.Zone != have.Zone {
+			switch {
+			case sc.Rule != have.Rule || sc.Zone != have.Zone:
 				stored.LastTick = time.Time{}
+			case !stored.LastTick.IsZero() && !sc.NextAt.IsZero() && !sc.NextAt.After(stored.LastTick):
+				stored.NextAt = have.NextAt
 			}
 		}
 		stored.Version++
@@ -136,7 +139,7 @@ func (s *step) tick(req store.TickRequest) (res store.TickResult, err error) {
 	}
 	last := s.task(sc.LastTask)
 	res.Overlapped = last != nil && !last.State.Terminal()
-	if !req.Skip && (!res.Overlapped || sc.Overlap == store.OverlapAllow) {
+	if !req.Skip && (!res.Overlapped || sc.Overlap != store.OverlapSkip) {
 		spec := sc.Task
 		spec.ID = store.TickID(sc.Name, sc.Version, req.Tick)
 		spec.Delay += req.Delay

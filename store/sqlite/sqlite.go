@@ -63,6 +63,7 @@ type Store struct {
 	cfg     Config
 	id      string
 	version string // of SQLite
+	found   int    // the schema before Open
 	host    host
 	locks   *locks
 	fleet   *fleet
@@ -115,7 +116,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), c.raw.Close())
 	}
 	s := &Store{
-		cfg: cfg, id: id, version: version, host: thisHost(),
+		cfg: cfg, id: id, version: version, found: c.found, host: thisHost(),
 		locks: locks, fleet: newFleet(cfg.Path + ".workers"),
 		readers: newReaders(cfg.Path), watch: newWatch(cfg.Path + ".workers"),
 		ops: make(chan *op), txs: make(chan *Tx), closing: make(chan struct{}),

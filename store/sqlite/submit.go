@@ -51,7 +51,7 @@ func (s *step) claimSubmitted(req store.SubmitRequest, res store.SubmitResult) (
 		}
 		l := s.laneByID(t.lane)
 		s.fresh(l)
-		if s.blocked(l) != "" || l.ordered && l.head != t.ID {
+		if s.blocked(l) != "" || l.ordered && (l.head != t.ID || s.broken(t)) {
 			continue
 		}
 		claimed = append(claimed, s.claimOne(t, req.Claim))
@@ -74,27 +74,36 @@ func (s *step) submit(spec store.Spec, follow bool) store.Submitted {
 	if err := s.joinable(spec.Group); err != nil {
 		return store.Submitted{ID: spec.ID, Err: err}
 	}
+	var replaced store.ID
 	if holder := s.holder(spec.Kind, spec.Unique.Key); holder != nil {
-		if answer, stays := s.conflict(&spec, holder, follow); stays {
+		answer, stays := s.conflict(&spec, holder, follow)
+		if stays {
 			return answer
 		}
+		replaced = holder.ID
 	}
 	t := s.create(spec)
-	return store.Submitted{ID: t.ID, State: t.State, Fingerprint: t.Fingerprint}
+	return store.Submitted{ID: t.ID, State: t.State, Fingerprint: t.Fingerprint, Replaced: replaced}
 }
 
 // conflict decides between a newcomer and the holder of its key: the holder stays, or has made room.
 func (s *step) conflict(spec *store.Spec, holder *task, follow bool) (answer store.Submitted, stays bool) {
+	replaces := spec.Unique.OnConflict == store.Replace || spec.Unique.OnConflict == store.Latest
 	switch {
 	case spec.Unique.OnConflict == store.Reject && !follow:
 		answer = stands(holder)
 		answer.Err = fmt.Errorf("%w: unique key %q of kind %q is held by task %s", store.ErrDuplicate, spec.Unique.Key, spec.Kind, holder.ID)
 		return answer, true
-	case spec.Unique.OnConflict == store.Replace && holder.State != store.Running && !holder.State.Terminal() && !holder.Owned:
+	case spec.Unique.OnConflict == store.Latest && holder.State == store.Running:
+		s.dropKey(holder)
+		return store.Submitted{}, false
+	case replaces && holder.State != store.Running && !holder.State.Terminal() && !holder.Owned:
 		s.end(holder, ending{state: store.Cancelled, reason: store.ReasonReplaced})
 		s.dropKey(holder)
 		if next := s.holder(spec.Kind, spec.Unique.Key); next != nil {
-			return stands(next), true // what followed the ending took the key
+			answer = stands(next) // what followed the ending took the key
+			answer.Replaced = holder.ID
+			return answer, true
 		}
 		return store.Submitted{}, false
 	}

@@ -88,10 +88,10 @@ func (c *chaos) join() string {
 		c.joined++
 		c.workers = append(c.workers, id)
 	}
-	dead := pick(c, 6, 9)
+	dead, remote := pick(c, 6, 9), c.rarely(4)
 	c.do("Join "+id, func(d *side) error {
 		st := d.world.Open(d.scope)
-		err := st.Join(c.ctx(), store.JoinRequest{ID: id, Beat: d.engine.Unit, DeadAfter: d.units(dead)})
+		err := st.Join(c.ctx(), store.JoinRequest{ID: id, Beat: d.engine.Unit, DeadAfter: d.units(dead), Remote: remote})
 		if err == nil {
 			d.handles[id] = st
 		}
@@ -378,14 +378,14 @@ func (c *chaos) outcome() func(d *side) store.Outcome {
 func (c *chaos) spec(badToo bool) func(d *side) store.Spec {
 	s := store.Spec{
 		ID: c.task(), Kind: c.kind(), Queue: c.queue(), Lane: c.lane(), Limit: c.limit(), Priority: c.int(0, 2), Args: []byte("args"),
-		Order: pick(c, store.Unordered, store.Unordered, store.Unordered, store.OrderSkip, store.OrderBlock),
+		Order: pick(c, store.Unordered, store.Unordered, store.Unordered, store.OrderSkip, store.OrderBlock, store.OrderFail),
 		Owned: c.rarely(5), Line: int64(c.int(0, 2)),
 	}
 	delay, startBy, timeout, retention := pick(c, 0, 0, 0, 4), pick(c, 0, 0, 0, 3, 9), pick(c, 0, 0, 3), pick(c, 0, 30, -1)
 	s.Retry = store.Retry{Max: c.int(0, 3), CrashSpends: c.rarely(4)}
 	lifetime := 0
 	if c.rarely(3) {
-		s.Unique = store.Unique{Key: pick(c, "x", "y"), OnConflict: pick(c, store.Keep, store.Reject, store.Replace)}
+		s.Unique = store.Unique{Key: pick(c, "x", "y"), OnConflict: pick(c, store.Keep, store.Reject, store.Replace, store.Latest)}
 		lifetime = pick(c, 0, 0, -1, 10)
 	}
 	if c.rarely(3) {

@@ -280,13 +280,22 @@ func limitChargedRetry(t *testing.T, w *world) {
 func limitList(t *testing.T, w *world) {
 	k := w.join()
 	w.limit(store.Limit{Key: "b", Running: 3})
-	w.limit(store.Limit{Key: "a", Running: 2, Rates: []store.Rate{{N: 5, Per: w.units(10), Burst: 7}}})
+	w.limit(store.Limit{Key: "a", Running: 2, Rates: []store.Rate{{N: 5, Per: w.units(10), Burst: 7}}, Declared: true})
 	w.submit(w.specs(2, limited("b"))...)
 	k.claim(2)
 	list, err := w.st.LimitList(w.ctx())
 	w.ok("LimitList", err)
 	if len(list) != 2 || list[0].Key != "a" || list[1].Key != "b" || list[1].InUse != 2 || list[0].InUse != 0 || list[1].Running != 3 {
 		t.Fatalf("LimitList = %+v, want a unused and b with 2 of 3", list)
+	}
+	if !list[0].Declared || list[1].Declared {
+		t.Errorf("LimitList = %+v, want a declared and b not", list)
+	}
+	if before, err := w.st.PutLimit(w.ctx(), store.Limit{Key: "a", Running: 9}); err != nil || !before.Declared {
+		t.Errorf("PutLimit = %+v, %v, want it to say that what stood was declared", before, err)
+	}
+	if one, err := w.st.LimitList(w.ctx(), "none", "b", "b"); err != nil || len(one) != 1 || one[0].Key != "b" || one[0].InUse != 2 {
+		t.Errorf("LimitList of b = %+v, %v, want it alone, and none for a key without a limit", one, err)
 	}
 	if rates := list[0].Rates; len(rates) != 1 || rates[0] != (store.Rate{N: 5, Per: w.units(10), Burst: 7}) {
 		t.Errorf("rates = %+v, want them as they were put", rates)

@@ -19,6 +19,7 @@ func orderTests() []test {
 		{"lanes take turns across claims by the cursor", orderCursor},
 		{"a turn takes as many as the weight", orderWeight},
 		{"a weight below one is one", orderWeightLow},
+		{"a lane with many delays one with few by its share alone", orderShare},
 		{"an ordered lane runs one at a time, oldest first", orderOneByOne},
 		{"an ordered lane goes by id, not by priority", orderNoPriority},
 		{"ordered lanes of other keys do not wait", orderOtherLanes},
@@ -32,6 +33,13 @@ func orderTests() []test {
 		{"with block a failed head blocks until it is retried", orderBlockRetry},
 		{"with block a failed head blocks until it is deleted", orderBlockDelete},
 		{"with block a cancelled head does not block", orderBlockCancelled},
+		{"with fail a failed head fails the rest", orderFail},
+		{"with fail what is submitted after the failure runs", orderFailLater},
+		{"with fail a retried head lets the rest run", orderFailRetry},
+		{"with fail a deleted head lets the rest run", orderFailDelete},
+		{"with fail the ends of many come in chunks", orderFailMany},
+		{"with fail an owned task is asked", orderFailOwned},
+		{"with fail other lanes go on", orderFailOthers},
 		{"a suspect head lets its ordered lane wait with it", orderSuspectHead},
 		{"unordered tasks of the same key do not wait", orderUnordered},
 	}
@@ -140,6 +148,31 @@ func orderWeight(t *testing.T, w *world) {
 	w.ok("PutWeight", w.st.PutWeight(w.ctx(), queue, "b", 2))
 	if got := w.join().lanes(8); got != "a b b c a b b c" {
 		t.Errorf("lanes = %q, want a b b c a b b c", got)
+	}
+}
+
+func orderShare(t *testing.T, w *world) {
+	const few, slots = 10, 4
+	w.submit(w.specs(1000, lane("many"))...)
+	w.ok("PutWeight", w.st.PutWeight(w.ctx(), queue, "many", 3))
+	k := w.join()
+	k.claim(slots)
+	w.submit(w.specs(few, lane("few"))...)
+	cursor, got, taken := "", 0, 0
+	for got < few && taken < 1000 {
+		req := k.request(slots)
+		req.Queues[0].Cursor = cursor
+		res := k.ask(req)
+		cursor = res.Cursors[queue]
+		for _, task := range res.Tasks {
+			if taken++; task.Lane == "few" {
+				got++
+			}
+		}
+	}
+	// One of few for three of many; a turn that the end of a claim cut short counts as one.
+	if most := few * (1 + 3 + 1); got != few || taken > most {
+		t.Errorf("%d of the few had come among %d tasks, want all %d among %d at most", got, taken, few, most)
 	}
 }
 
@@ -282,6 +315,92 @@ func orderBlockCancelled(_ *testing.T, w *world) {
 	chain := w.chain(2, store.OrderBlock)
 	w.cancel(chain[0])
 	w.sameIDs("Claim", ids(k.claim(9)), chain[1:])
+}
+
+func orderFail(t *testing.T, w *world) {
+	k := w.join()
+	chain := w.chain(3, store.OrderFail, func(s *store.Spec) { s.OnEnd = &store.Spec{Kind: "after", Queue: "elsewhere"} })
+	k.fail(k.take())
+	w.sameIDs("Claim", ids(k.claim(9)), []store.ID{})
+	for _, id := range chain[1:] {
+		got := w.reason(id, store.Failed, store.ReasonOrder)
+		if got.Error == nil || got.Error.Type != store.ReasonOrder || got.Attempts != 0 || got.Epoch != 0 {
+			t.Errorf("task = %+v, want it failed without a run, and to say why", got)
+		}
+	}
+	if got := w.list(store.Filter{Kinds: []string{"after"}}); len(got) != 3 {
+		t.Errorf("%d OnEnd tasks, want 3: they follow this ending, too", len(got))
+	}
+}
+
+func orderFailLater(_ *testing.T, w *world) {
+	k := w.join()
+	w.chain(2, store.OrderFail)
+	k.fail(k.take())
+	w.pass(1)
+	later := w.chain(2, store.OrderFail)
+	w.sameIDs("Claim", ids(k.claim(9)), later[:1])
+	w.sameIDs("Claim beside it", ids(k.claim(9)), []store.ID{})
+}
+
+func orderFailRetry(_ *testing.T, w *world) {
+	k := w.join()
+	chain := w.chain(2, store.OrderFail)
+	k.fail(k.take())
+	w.ok("Retry", w.st.Retry(w.ctx(), chain[0]))
+	again := k.claim(9)
+	w.sameIDs("Claim after Retry", ids(again), chain[:1])
+	k.done(again[0])
+	w.sameIDs("Claim after its end", ids(k.claim(9)), chain[1:])
+}
+
+func orderFailDelete(_ *testing.T, w *world) {
+	k := w.join()
+	chain := w.chain(2, store.OrderFail)
+	k.fail(k.take())
+	w.ok("Delete", w.st.Delete(w.ctx(), chain[0]))
+	w.sameIDs("Claim after Delete", ids(k.claim(9)), chain[1:])
+}
+
+func orderFailMany(t *testing.T, w *world) {
+	k := w.join()
+	chain := w.chain(250, store.OrderFail)
+	k.fail(k.take())
+	other := w.put()
+	for range 9 {
+		res := k.ask(k.request(9))
+		for _, task := range res.Tasks {
+			if task.ID != other {
+				t.Fatalf("Claim gave %v of a lane that has failed", task.ID)
+			}
+		}
+		if !res.Again {
+			break
+		}
+	}
+	if got := len(w.list(store.Filter{States: []store.State{store.Failed}})); got != len(chain) {
+		t.Errorf("%d tasks failed, want %d", got, len(chain))
+	}
+}
+
+func orderFailOwned(t *testing.T, w *world) {
+	k := w.join()
+	chain := w.chain(2, store.OrderFail, func(s *store.Spec) { s.Owned = true })
+	k.fail(k.take())
+	got := append(k.claim(9), k.claim(9)...) // a claim that asks it may leave it to the next
+	w.sameIDs("Claim", ids(got), chain[1:])
+	if got[0].Asked != store.ReasonOrder {
+		t.Errorf("Asked = %q, want order", got[0].Asked)
+	}
+}
+
+func orderFailOthers(_ *testing.T, w *world) {
+	k := w.join()
+	w.chain(2, store.OrderFail)
+	k.fail(k.take())
+	other := w.put(lane("other"), ordered(store.OrderFail))
+	skip := w.put(lane("chain"), ordered(store.OrderFail), func(s *store.Spec) { s.Limit = "l" })
+	w.sameIDs("Claim", ids(k.claim(9)), []store.ID{skip, other})
 }
 
 func orderSuspectHead(_ *testing.T, w *world) {

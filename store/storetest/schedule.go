@@ -29,6 +29,9 @@ func scheduleTests() []test {
 		{"Beat tells that a schedule is due", scheduleBeat},
 		{"an overlapping tick passes without a task", scheduleOverlap},
 		{"an overlapping tick may be allowed", scheduleOverlapAllow},
+		{"an overlapping tick may wait its turn", scheduleOverlapQueue},
+		{"waiting its turn needs an ordered task", scheduleOverlapUnordered},
+		{"a change that comes after a tick does not take it back", schedulePutStale},
 	}
 }
 
@@ -318,6 +321,47 @@ func scheduleOverlapAllow(t *testing.T, w *world) {
 	}
 	if got := w.list(store.Filter{}); len(got) != 2 {
 		t.Errorf("List = %d tasks, want 2", len(got))
+	}
+}
+
+func queued(s *store.Schedule) {
+	s.Overlap, s.Task.Order, s.Task.Lane = store.OverlapQueue, store.OrderSkip, "own"
+}
+
+func scheduleOverlapQueue(_ *testing.T, w *world) {
+	k := w.join()
+	w.schedule("s", queued)
+	var ticked []store.ID
+	for range 4 {
+		ticked = append(ticked, w.tick(w.readSchedule("s"), w.tickTime(0)).Task)
+		w.pass(5)
+	}
+	for _, id := range ticked {
+		tasks := k.claim(9)
+		w.sameIDs("Claim", ids(tasks), []store.ID{id})
+		k.done(tasks[0])
+	}
+}
+
+func scheduleOverlapUnordered(_ *testing.T, w *world) {
+	_, err := w.st.PutSchedule(w.ctx(), store.Schedule{Name: "s", Rule: "r", Overlap: store.OverlapQueue, Task: store.Spec{Kind: kind, Queue: queue}})
+	w.refused("PutSchedule", err, store.ErrInvalid)
+	_, err = w.st.PutSchedule(w.ctx(), store.Schedule{Name: "s", Rule: "r", Jitter: -1, Task: store.Spec{Kind: kind, Queue: queue}})
+	w.refused("PutSchedule", err, store.ErrInvalid)
+}
+
+func schedulePutStale(t *testing.T, w *world) {
+	seen := w.schedule("s")
+	tick := w.tickTime(0)
+	w.tick(seen, tick)
+	seen.CatchUp, seen.Declared = "all", "digest"
+	got, err := w.st.PutSchedule(w.ctx(), seen)
+	w.ok("PutSchedule", err)
+	if want := tick.Add(w.units(5)); !got.NextAt.Equal(want) || !got.LastTick.Equal(tick) || got.CatchUp != "all" || got.Declared != "digest" {
+		t.Errorf("schedule = %+v, want it changed, and next at %v", got, want)
+	}
+	if due, _, err := w.st.DueSchedules(w.ctx(), 9); err != nil || len(due) != 0 {
+		t.Errorf("DueSchedules = %d, %v, want none: the tick has come", len(due), err)
 	}
 }
 

@@ -76,6 +76,7 @@ func operations() []operation {
 		{"promote", false, promoteTests()},
 		{"prune", false, pruneTests()},
 		{"join", true, joinTests()},
+		{"remote", true, remoteTests()},
 		{"beat", true, beatTests()},
 		{"leave", true, leaveTests()},
 		{"recover", true, recoverTests()},

@@ -13,6 +13,10 @@ func uniqueTests() []test {
 		{"with reject the newcomer is a duplicate", uniqueReject},
 		{"with replace a waiting holder ends, in every waiting state", uniqueReplace},
 		{"with replace a running holder stands", uniqueReplaceRunning},
+		{"with latest a waiting holder ends, and is told of", uniqueLatest},
+		{"with latest a running holder goes on without the key", uniqueLatestRunning},
+		{"with latest the last one runs, whatever came before", uniqueLatestLast},
+		{"who replaces is told whom", uniqueReplaced},
 		{"kinds do not share keys", uniqueKinds},
 		{"the newcomer's policy decides", uniqueNewcomer},
 		{"a key is held until the task ends", uniqueUntilEnd},
@@ -71,6 +75,61 @@ func uniqueReject(t *testing.T, w *world) {
 	w.refused("Submit", res.Err, store.ErrDuplicate)
 	if res.ID != holder || w.exists(s.ID) {
 		t.Errorf("Submit = %+v, want it told which task stands", res)
+	}
+}
+
+func uniqueLatest(t *testing.T, w *world) {
+	first := w.put(unique(store.Latest, 0), w.delay(50))
+	s := w.spec(unique(store.Latest, 0), w.delay(50))
+	if res := w.try(s); res.Err != nil || res.Existed || res.ID != s.ID || res.Replaced != first {
+		t.Errorf("Submit = %+v, want the newcomer stored and the first replaced", res)
+	}
+	w.reason(first, store.Cancelled, store.ReasonReplaced)
+	w.taken(s.ID)
+}
+
+func uniqueLatestRunning(t *testing.T, w *world) {
+	k := w.join()
+	runs := k.start(unique(store.Latest, 0))
+	s := w.spec(unique(store.Latest, 0))
+	if res := w.try(s); res.Err != nil || res.Existed || res.ID != s.ID || res.Replaced != runs.ID {
+		t.Errorf("Submit = %+v, want the newcomer stored and told who ran", res)
+	}
+	w.in(runs.ID, store.Running)
+	w.taken(s.ID)
+	k.done(runs) // it has no key to let go of
+	w.in(runs.ID, store.Done)
+	w.taken(s.ID)
+	k.done(k.take())
+	w.taken(store.ID{})
+}
+
+func uniqueLatestLast(t *testing.T, w *world) {
+	k := w.join()
+	runs := k.start(unique(store.Latest, 0))
+	var last store.ID
+	for range 5 {
+		last = w.put(unique(store.Latest, 0))
+	}
+	k.end(runs, store.Outcome{Kind: store.OutcomeRetry, Delay: w.units(50)})
+	w.in(runs.ID, store.Scheduled)
+	w.sameIDs("Claim", ids(k.claim(9)), []store.ID{last})
+	if got := len(w.list(store.Filter{States: []store.State{store.Cancelled}})); got != 4 {
+		t.Errorf("%d tasks were replaced, want the 4 between", got)
+	}
+}
+
+func uniqueReplaced(t *testing.T, w *world) {
+	first := w.put(unique(store.Keep, 0))
+	s := w.spec(unique(store.Replace, 0))
+	if res := w.try(s); res.Replaced != first {
+		t.Errorf("Submit = %+v, want it told that %v was replaced", res, first)
+	}
+	if res := w.try(s); !res.Existed || !res.Replaced.IsZero() {
+		t.Errorf("Submit again = %+v, want it known, and nobody replaced by it", res)
+	}
+	if res := w.try(w.spec(unique(store.Keep, 0))); !res.Replaced.IsZero() || res.ID != s.ID {
+		t.Errorf("Submit with keep = %+v, want nobody replaced", res)
 	}
 }
 

@@ -159,8 +159,8 @@ func (w wrapped) PutLimit(ctx context.Context, l store.Limit) (store.Limit, erro
 	return through(ctx, w, "PutLimit", func() (store.Limit, error) { return w.Store.PutLimit(ctx, l) })
 }
 
-func (w wrapped) LimitList(ctx context.Context) ([]store.LimitStatus, error) {
-	return through(ctx, w, "LimitList", func() ([]store.LimitStatus, error) { return w.Store.LimitList(ctx) })
+func (w wrapped) LimitList(ctx context.Context, keys ...string) ([]store.LimitStatus, error) {
+	return through(ctx, w, "LimitList", func() ([]store.LimitStatus, error) { return w.Store.LimitList(ctx, keys...) })
 }
 
 func (w wrapped) Pause(ctx context.Context, s store.Scope, d time.Duration, reason string) error {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/outlast-go/outlast/call"
+	"github.com/outlast-go/outlast/cmd/outlast/engine"
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/kernel/kerneltest"
 	"github.com/outlast-go/outlast/store"
@@ -47,10 +48,10 @@ type world struct {
 	kills    int
 }
 
-func newWorld(t *testing.T, e engine, h func(w *world) http.HandlerFunc) *world {
+func newWorld(t *testing.T, at home, h func(w *world) http.HandlerFunc) *world {
 	t.Helper()
-	w := &world{t: t, url: e.url(t), dir: t.TempDir(), arrivals: map[string]int{}, acked: map[string]bool{}}
-	st, err := open(t.Context(), w.url)
+	w := &world{t: t, url: at.url, dir: t.TempDir(), arrivals: map[string]int{}, acked: map[string]bool{}}
+	st, err := engine.Open(t.Context(), w.url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,12 +147,15 @@ func (w *world) left() int {
 	return len(page.Items)
 }
 
+// patience is how long a machine may take that is busy with other things.
+const patience = 10 * time.Minute
+
 // until waits for something to become true, or for a process to end.
-func (w *world) until(what string, p *process, limit time.Duration, is func() bool) {
+func (w *world) until(what string, p *process, is func() bool) {
 	w.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	ctx, cancel := context.WithTimeout(w.t.Context(), limit)
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	for !is() {
 		select {
@@ -159,7 +163,7 @@ func (w *world) until(what string, p *process, limit time.Duration, is func() bo
 		case <-p.ended:
 			return
 		case <-ctx.Done():
-			w.t.Fatalf("waited %v in vain until %s", limit, what)
+			w.t.Fatalf("waited %v in vain until %s", patience, what)
 		}
 	}
 }
@@ -215,6 +219,12 @@ func (w *world) judge() {
 	}
 	w.t.Logf("%d requests, %d kills, outcomes %v, %d callbacks repeated after a kill inside them", len(w.acked), w.kills, kinds, again)
 	findings, err := fsck.Check(w.t.Context(), w.st)
+	for range 4 {
+		if err == nil {
+			break
+		}
+		findings, err = fsck.Check(w.t.Context(), w.st) // a busy machine did not answer in time
+	}
 	if err != nil || len(findings) > 0 {
 		w.t.Errorf("fsck: %v, %v", findings, err)
 	}
@@ -258,32 +268,13 @@ func released(t kernel.Task) int {
 	return n
 }
 
-// size is how many requests are tried: CALLS, or few enough for every day.
-func size(t *testing.T, few int) int {
-	t.Helper()
-	text := os.Getenv("CALLS")
-	if text == "" {
-		return few
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < few {
-		t.Fatalf("CALLS=%s: want a number, %d at least", text, few)
-	}
-	return n
-}
-
 // FT-01, FT-02, FT-03, FT-04, PH-154, PH-161, R000-9: killed at every place, no request is lost and each has one outcome.
 func TestKilledAtEveryPlaceEachRequestHasOneOutcome(t *testing.T) {
-	for _, e := range engines {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			killEverywhere(t, e, size(t, 300))
-		})
-	}
+	each(t, func(t *testing.T, h home) { killEverywhere(t, h, size(t, 300)) })
 }
 
-func killEverywhere(t *testing.T, e engine, n int) {
-	w := newWorld(t, e, func(w *world) http.HandlerFunc {
+func killEverywhere(t *testing.T, at home, n int) {
+	w := newWorld(t, at, func(w *world) http.HandlerFunc {
 		return func(rw http.ResponseWriter, r *http.Request) {
 			nth := w.arrived(r)
 			timer := time.NewTimer(10 * time.Millisecond)
@@ -306,14 +297,14 @@ func killEverywhere(t *testing.T, e engine, n int) {
 			visits /= 4 // only the fourth request comes there
 		}
 		p := w.process(arguments{slots: slots, grace: time.Second, place: place, visits: int64(visits)})
-		w.until("the process has killed itself at "+place, p, 2*time.Minute, func() bool { return false })
+		w.until("the process has killed itself at "+place, p, func() bool { return false })
 		if !killed(p.err) {
 			t.Errorf("at %s the process ended by %v, want kill -9", place, p.err)
 		}
 		w.kills++
 	}
 	last := w.process(arguments{slots: slots, grace: time.Second})
-	w.until("all have ended", last, 5*time.Minute, func() bool { return w.left() == 0 })
+	w.until("all have ended", last, func() bool { return w.left() == 0 })
 	if err := last.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -334,17 +325,12 @@ func killed(err error) bool {
 
 // PH-107, PH-108, PH-109, PH-145, FT-17: SIGTERM with many in flight: what ends in time is delivered, the rest ends elsewhere.
 func TestSIGTERMWithManyInFlight(t *testing.T) {
-	for _, e := range engines {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			stopInFlight(t, e, size(t, 400))
-		})
-	}
+	each(t, func(t *testing.T, h home) { stopInFlight(t, h, size(t, 400)) })
 }
 
-func stopInFlight(t *testing.T, e engine, n int) {
+func stopInFlight(t *testing.T, at home, n int) {
 	release, long := make(chan struct{}), make(chan struct{})
-	w := newWorld(t, e, func(w *world) http.HandlerFunc {
+	w := newWorld(t, at, func(w *world) http.HandlerFunc {
 		return func(_ http.ResponseWriter, r *http.Request) {
 			w.arrived(r)
 			wait := release
@@ -359,8 +345,9 @@ func stopInFlight(t *testing.T, e engine, n int) {
 	})
 	w.start(n/2, "/short/")
 	w.start(n-n/2, "/long/")
-	first := w.process(arguments{slots: n, grace: 3 * time.Second})
-	w.until("all are in flight", first, 2*time.Minute, func() bool { return w.arrivedInAll() == n })
+	grace := 3*time.Second + time.Duration(n)*3*time.Millisecond // enough to write down what has ended, also for a busy machine
+	first := w.process(arguments{slots: n, grace: grace})
+	w.until("all are in flight", first, func() bool { return w.arrivedInAll() == n })
 	if err := first.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +366,7 @@ func stopInFlight(t *testing.T, e engine, n int) {
 	}
 	close(long)
 	second := w.process(arguments{slots: n, grace: time.Second})
-	w.until("all have ended", second, 2*time.Minute, func() bool { return w.left() == 0 })
+	w.until("all have ended", second, func() bool { return w.left() == 0 })
 	w.judge()
 	for id, once := range w.acked {
 		task, err := w.k.Get(t.Context(), mustID(t, id))

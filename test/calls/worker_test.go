@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -16,10 +15,9 @@ import (
 	"time"
 
 	"github.com/outlast-go/outlast/call"
+	"github.com/outlast-go/outlast/cmd/outlast/engine"
 	"github.com/outlast-go/outlast/internal/failpoint"
 	"github.com/outlast-go/outlast/kernel"
-	"github.com/outlast-go/outlast/store"
-	"github.com/outlast-go/outlast/store/sqlite"
 )
 
 // TestMain lets the test's own program be a process that sends requests.
@@ -32,30 +30,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
-}
-
-// engine is a store that processes share.
-type engine struct {
-	name string
-	// url makes a fresh store for a test.
-	url func(t *testing.T) string
-}
-
-// engines are those that outlive a process: a new one begins with a line here and one in open.
-var engines = []engine{
-	{"sqlite", func(t *testing.T) string { return "sqlite:" + t.TempDir() + "/calls.db" }},
-}
-
-func open(ctx context.Context, text string) (store.Store, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	switch u.Scheme {
-	case "sqlite":
-		return sqlite.Open(ctx, sqlite.Config{Path: strings.TrimPrefix(text, "sqlite:")})
-	}
-	return nil, fmt.Errorf("no engine for %s", u.Scheme)
 }
 
 // arguments of a worker process.
@@ -89,6 +63,7 @@ func parse(args []string) (a arguments, err error) {
 func newCall(log *os.File) (*call.Call, error) {
 	client, err := call.NewClient(call.ClientConfig{
 		Retry: kernel.Retry{Max: 8, Base: 20 * time.Millisecond, Cap: 100 * time.Millisecond}, Breaker: call.Breaker{Failures: -1},
+		Timeouts: call.Timeouts{Total: patience},
 	})
 	if err != nil {
 		return nil, err
@@ -119,7 +94,7 @@ func work(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	st, err := open(ctx, a.store)
+	st, err := engine.Open(ctx, a.store)
 	if err != nil {
 		return err
 	}

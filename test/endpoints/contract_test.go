@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/outlast-go/outlast/endpoint"
+	"github.com/outlast-go/outlast/internal/schema"
 	"github.com/outlast-go/outlast/kernel"
 )
 
@@ -88,116 +88,12 @@ func (c *contract) check(template string, a *answer) {
 		c.Errorf("%s %s %d: %v", method, template, a.StatusCode, err)
 		return
 	}
-	for _, wrong := range (&validator{c.doc}).validate(at(kind, "schema"), value, "") {
+	for _, wrong := range schema.Validate(c.doc, at(kind, "schema"), value) {
 		c.Errorf("%s %s %d: %s in %s", method, template, a.StatusCode, wrong, a.body)
 	}
 }
 
-// at walks into nested objects.
-func at(v any, path ...string) any {
-	for _, name := range path {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
-		v = m[name]
-	}
-	return v
-}
-
-// validator is as much of JSON Schema as the documents use.
-type validator struct{ doc map[string]any }
-
-func (v *validator) validate(schema, value any, where string) (wrong []string) {
-	s, ok := schema.(map[string]any)
-	if !ok {
-		return []string{where + " has no schema"}
-	}
-	if ref, ok := s["$ref"].(string); ok {
-		return v.validate(at(v.doc, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...), value, where)
-	}
-	if choice, ok := s["anyOf"].([]any); ok {
-		for _, one := range choice {
-			if len(v.validate(one, value, where)) == 0 {
-				return nil
-			}
-		}
-		return []string{where + " is none of anyOf"}
-	}
-	if kinds := words(s["type"]); len(kinds) > 0 && !fits(kinds, value) {
-		return []string{fmt.Sprintf("%s is %v, want %v", where, value, kinds)}
-	}
-	if enum, ok := s["enum"].([]any); ok && !strings.Contains(fmt.Sprintf("%q", enum), fmt.Sprintf("%q", value)) {
-		wrong = append(wrong, fmt.Sprintf("%s is %v, want one of %v", where, value, enum))
-	}
-	if text, ok := value.(string); ok && s["format"] == "date-time" {
-		if _, err := time.Parse(time.RFC3339Nano, text); err != nil {
-			wrong = append(wrong, where+" is no time")
-		}
-	}
-	return append(wrong, v.parts(s, value, where)...)
-}
-
-func (v *validator) parts(s map[string]any, value any, where string) (wrong []string) {
-	switch value := value.(type) {
-	case []any:
-		for i, item := range value {
-			if s["items"] == nil {
-				break
-			}
-			wrong = append(wrong, v.validate(s["items"], item, fmt.Sprintf("%s/%d", where, i))...)
-		}
-	case map[string]any:
-		for _, name := range words(s["required"]) {
-			if _, ok := value[name]; !ok {
-				wrong = append(wrong, where+"/"+name+" is missing")
-			}
-		}
-		for name, part := range value {
-			if p := at(s["properties"], name); p != nil {
-				wrong = append(wrong, v.validate(p, part, where+"/"+name)...)
-			} else if more := s["additionalProperties"]; more != nil {
-				wrong = append(wrong, v.validate(more, part, where+"/"+name)...)
-			} else if s["properties"] != nil {
-				wrong = append(wrong, where+"/"+name+" is not described")
-			}
-		}
-	}
-	return wrong
-}
-
-func words(v any) (list []string) {
-	switch v := v.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		for _, w := range v {
-			list = append(list, fmt.Sprint(w))
-		}
-	}
-	return list
-}
-
-func fits(kinds []string, value any) bool {
-	have := map[bool]string{true: "integer", false: "number"}
-	name := ""
-	switch value := value.(type) {
-	case nil:
-		name = "null"
-	case bool:
-		name = "boolean"
-	case string:
-		name = "string"
-	case []any:
-		name = "array"
-	case map[string]any:
-		name = "object"
-	case float64:
-		name = have[value == float64(int64(value))]
-	}
-	all := strings.Join(kinds, " ")
-	return regexp.MustCompile(`\b`+name+`\b`).MatchString(all) || name == "integer" && strings.Contains(all, "number")
-}
+func at(v any, path ...string) any { return schema.At(v, path...) }
 
 // The validator finds what is wrong: a contract test that cannot fail shows nothing.
 func TestTheValidatorFindsWhatIsWrong(t *testing.T) {
@@ -205,11 +101,11 @@ func TestTheValidatorFindsWhatIsWrong(t *testing.T) {
 	api := &endpoint.API{}
 	api.Describe("/tasks/", endpoint.Status(nil, endpoint.Site{}))
 	text, err := json.Marshal(api.Document())
-	v := &validator{}
-	if err != nil || json.Unmarshal(text, &v.doc) != nil {
+	var doc map[string]any
+	if err != nil || json.Unmarshal(text, &doc) != nil {
 		t.Fatal(err)
 	}
-	schema := at(v.doc, "components", "schemas", "Document")
+	document := at(doc, "components", "schemas", "Document")
 	const good = `{"id":"x","name":"n","status":"Queued","code":100,"attempt":1,"maxAttempts":4,"createdAt":"2026-01-01T00:00:00Z",` +
 		`"updatedAt":"2026-01-01T00:00:00Z","links":{"self":"s","events":"e","result":"r","cancel":"c"}}`
 	for _, c := range []struct{ old, changed, want string }{
@@ -227,7 +123,7 @@ func TestTheValidatorFindsWhatIsWrong(t *testing.T) {
 		if err := json.Unmarshal([]byte(strings.Replace(good, c.old, c.changed, 1)), &value); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(v.validate(schema, value, ""), "; "); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+		if got := strings.Join(schema.Validate(doc, document, value), "; "); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s instead of %s: found %q, want %q", c.changed, c.old, got, c.want)
 		}
 	}

@@ -35,7 +35,7 @@ func empty(steps, async int) *saga.Def[int, int] {
 func bench(b *testing.B, e engine, def *saga.Def[int, int]) (*kernel.Kernel, *atomic.Int64) {
 	b.Helper()
 	var writes atomic.Int64
-	st := storetest.Wrap(e.open(b), func(_ context.Context, op string, do func() error) error {
+	st := storetest.Wrap(e.open(b)(), func(_ context.Context, op string, do func() error) error {
 		switch op {
 		case "Submit", "Save", "Complete":
 			writes.Add(1)

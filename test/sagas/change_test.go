@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/outlast-go/outlast/kernel"
-	"github.com/outlast-go/outlast/kernel/kerneltest"
 	"github.com/outlast-go/outlast/saga"
 	"github.com/outlast-go/outlast/saga/sagatest"
 )
@@ -32,13 +31,13 @@ func TestACompatibleDefinitionGoesOn(t *testing.T) {
 			return w.node(b, "gone", a).After(ok)
 		})
 		changed := version(w, func(b *saga.Builder[string], a *saga.Node[string], ok *saga.Node[int]) *saga.Node[string] {
-			n := w.node(b, "new", a.Retry(7, saga.Exp(time.Hour)).Timeout(time.Hour)).After(ok)
+			n := w.node(b, "new", a.Retry(7, saga.Exp(w.Of(time.Hour))).Timeout(w.Of(time.Hour))).After(ok)
 			return w.node(b, "newer", n)
 		})
-		w.store = w.engine.open(t)
+		w.fresh(t)
 		k, stop := w.worker(t, old)
 		h := start(t, w, old, k, "", saga.Options{})
-		await(t, h, saga.Waiting, "waiting go-on")
+		await(t, w, h, saga.Waiting, "waiting go-on")
 		_ = stop()
 		k = w.fleet(t, changed)
 		if err := goOn.Send(t.Context(), k, h.ID(), 1); err != nil {
@@ -66,19 +65,19 @@ func TestAnIncompatibleDefinitionHoldsTheSaga(t *testing.T) {
 			saga.Wait(b, goOn).After(x)
 			return x
 		})
-		w.store = w.engine.open(t)
+		w.fresh(t)
 		k, stop := w.worker(t, newer)
 		h := start(t, w, newer, k, "", saga.Options{})
-		await(t, h, saga.Waiting, "waiting go-on")
+		await(t, w, h, saga.Waiting, "waiting go-on")
 		_ = stop()
 		_, stop = w.worker(t, older)
-		client := kerneltest.New(t, w.store, kernel.Config{Logger: quiet(t)})
+		client := w.client(t)
 		if err := goOn.Send(t.Context(), client, h.ID(), 1); err != nil {
 			t.Fatal(err)
 		}
 		h = newer.Handle(client, h.ID())
-		await(t, h, saga.Held, "")
-		sagatest.Pass(t, 10*time.Minute)
+		await(t, w, h, saga.Held, "")
+		w.Pass(t, 10*time.Minute)
 		st, err := h.Status(t.Context())
 		if err != nil || st.State != saga.Held || !slices.Equal(st.Lacks, []string{"there is no step a"}) || st.Since.IsZero() {
 			t.Errorf("Status = %s, lacks %q since %v, %v; want held for want of step a", st.State, st.Lacks, st.Since, err)
@@ -107,17 +106,17 @@ func TestAResultOfAnotherShapeHoldsTheSaga(t *testing.T) {
 			saga.Wait(b, goOn).After(a)
 			return a
 		})
-		w.store = w.engine.open(t)
+		w.fresh(t)
 		k, stop := w.worker(t, old)
 		h := start(t, w, old, k, "", saga.Options{})
-		await(t, h, saga.Waiting, "waiting go-on")
+		await(t, w, h, saga.Waiting, "waiting go-on")
 		_ = stop()
 		k = w.fleet(t, changed)
 		if err := goOn.Send(t.Context(), k, h.ID(), 1); err != nil {
 			t.Fatal(err)
 		}
 		h = old.Handle(k, h.ID())
-		await(t, h, saga.Held, "")
+		await(t, w, h, saga.Held, "")
 		if st, err := h.Status(t.Context()); err != nil || !slices.Equal(st.Lacks, []string{"the result of step a has another shape"}) {
 			t.Errorf("lacks %q, %v", st.Lacks, err)
 		}
@@ -139,20 +138,17 @@ func TestLocks(t *testing.T) {
 				w.effects = append(w.effects, "begin "+s)
 				return s, nil
 			}, b.In())
-			nap := saga.Sleep(b, "nap", time.Minute).After(a)
+			nap := saga.Sleep(b, "nap", w.Of(5*time.Minute)).After(a)
 			return saga.Step1(b, "z", func(ctx context.Context, s string) (string, error) { return s, w.call(ctx, "end "+s) }, a).After(nap)
 		})
 		k := w.fleet(t, def)
 		first := start(t, w, def, k, "1", saga.Options{})
-		await(t, first, saga.Waiting, "waiting nap")
+		await(t, w, first, saga.Waiting, "waiting nap")
 		second, err := def.Start(t.Context(), k, "2", saga.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		sagatest.Pass(t, 10*time.Second)
-		if st, err := second.Status(t.Context()); err != nil || st.Lock != "account-7" || st.State != saga.Waiting {
-			t.Errorf("the second saga is %s and waits for %q, %v; want the lock", st.State, st.Lock, err)
-		}
+		until(t, w, second, "it waits for the lock", func(st saga.Status) bool { return st.Lock == "account-7" && st.State == saga.Waiting })
 		sagatest.Completed(t, second, "2")
 		sagatest.Completed(t, def.Handle(k, first.ID()), "1")
 		effects(t, w, "begin 1", "end 1", "begin 2", "end 2")

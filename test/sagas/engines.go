@@ -3,10 +3,18 @@
 package sagas
 
 import (
+	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	enginebyurl "github.com/outlast-go/outlast/cmd/outlast/engine"
 
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/kernel/kerneltest"
@@ -14,29 +22,95 @@ import (
 	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/store/memory"
 	"github.com/outlast-go/outlast/store/sqlite"
+	"github.com/outlast-go/outlast/test/servers"
 )
 
-// engine opens an empty store. Where bubble is set it can be used in virtual time.
+// engine makes an empty store. Where bubble is set it can be used in virtual time.
 type engine struct {
 	name   string
 	bubble bool
-	open   func(t testing.TB) store.Store
+	// open makes a namespace of its own, and returns what opens it: each call is as one process has it.
+	open func(t testing.TB) func() store.Store
 }
 
 // engines is where a new engine is added.
 var engines = []engine{
-	{"memory", true, func(testing.TB) store.Store { return memory.New(memory.Config{}) }},
+	{"memory", true, func(testing.TB) func() store.Store {
+		st := memory.New(memory.Config{})
+		return func() store.Store { return st }
+	}},
 	{"sqlite", true, openSQLite},
+	{"postgres", false, func(t testing.TB) func() store.Store { return openURL(t, postgresURL(t)) }},
+	{"redis", false, func(t testing.TB) func() store.Store { return openURL(t, redisURL(t)) }},
 }
 
-func openSQLite(t testing.TB) store.Store {
+func openSQLite(t testing.TB) func() store.Store {
 	t.Helper()
 	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "saga.db"), Local: true})
 	if err != nil {
 		t.Fatalf("sqlite.Open = %v", err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	return st
+	return func() store.Store { return st }
+}
+
+func openURL(t testing.TB, url string) func() store.Store {
+	return func() store.Store {
+		st, err := enginebyurl.Open(t.Context(), url)
+		if err != nil {
+			t.Fatalf("open a store: %v", err)
+		}
+		t.Cleanup(func() { _ = st.Close() })
+		return st
+	}
+}
+
+// server is one PostgreSQL for all tests of this program, whose cleanups TestMain runs.
+var server struct {
+	once sync.Once
+	url  string
+	end  []func()
+	seq  atomic.Int64
+}
+
+// lasting is a test that ends with the program.
+type lasting struct{ testing.TB }
+
+func (lasting) Cleanup(end func()) { server.end = append(server.end, end) }
+
+// postgresURL is a namespace of its own, on the server of OUTLAST_TEST_POSTGRES or a private one.
+func postgresURL(t testing.TB) string {
+	t.Helper()
+	server.once.Do(func() {
+		if server.url = os.Getenv("OUTLAST_TEST_POSTGRES"); server.url == "" {
+			server.url = servers.StartPostgres(lasting{t}).URL()
+		}
+	})
+	if server.url == "" {
+		t.Fatal("the server did not start; see the first test that needed it")
+	}
+	return withOption(server.url, fmt.Sprintf("namespace=saga_%d_%d", os.Getpid(), server.seq.Add(1)))
+}
+
+// redisURL is a namespace of its own.
+func redisURL(t testing.TB) string {
+	t.Helper()
+	return withOption(servers.SharedRedis(t), fmt.Sprintf("namespace=saga-%d-%d", os.Getpid(), server.seq.Add(1)))
+}
+
+func withOption(url, option string) string {
+	if !strings.Contains(url, "?") {
+		return url + "?" + option
+	}
+	return url + "&" + option
+}
+
+// endServers ends what the tests have started.
+func endServers() {
+	servers.EndShared()
+	for _, end := range server.end {
+		end()
+	}
 }
 
 // On runs a test on each engine, with sagas started by Start and by Run, in virtual time where the engine allows.
@@ -50,25 +124,55 @@ func On(t *testing.T, test func(t *testing.T, w *World)) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				run := func(t *testing.T) { test(t, &World{engine: e, Here: here}) }
-				if e.bubble {
-					synctest.Test(t, run)
-					return
-				}
-				run(t)
+				bubbled(t, e, func(t *testing.T) { test(t, &World{engine: e, Here: here}) })
 			})
 		}
 	}
 }
 
-// fleet opens a store and runs a worker that serves the sagas on it. It returns the kernel of another process.
+// bubbled runs a test in virtual time, if the engine allows.
+func bubbled(t *testing.T, e engine, test func(t *testing.T)) {
+	if e.bubble {
+		synctest.Test(t, test)
+		return
+	}
+	test(t)
+}
+
+// Of is a time of a test: as it stands where time is virtual, a hundredth of it where it is not.
+func (w *World) Of(d time.Duration) time.Duration {
+	if w.engine.bubble {
+		return d
+	}
+	return d / 100
+}
+
+// Pass lets such a time go by.
+func (w *World) Pass(t testing.TB, d time.Duration) {
+	t.Helper()
+	sagatest.Pass(t, w.Of(d))
+}
+
+// fresh makes an empty store.
+func (w *World) fresh(t *testing.T) {
+	t.Helper()
+	w.store = w.engine.open(t)
+}
+
+// fleet runs a worker that serves the sagas, on an empty store if there is none yet. It returns the kernel of another process.
 func (w *World) fleet(t *testing.T, defs ...sagatest.Def) *kernel.Kernel {
 	t.Helper()
 	if w.store == nil {
-		w.store = w.engine.open(t)
+		w.fresh(t)
 	}
 	w.worker(t, defs...)
-	return kerneltest.New(t, w.store, kernel.Config{Logger: quiet(t)})
+	return w.client(t)
+}
+
+// client is a process that runs no worker.
+func (w *World) client(t *testing.T) *kernel.Kernel {
+	t.Helper()
+	return kerneltest.New(t, w.store(), kernel.Config{Logger: quiet(t)})
 }
 
 // worker runs a worker on the store.
@@ -80,7 +184,7 @@ func (w *World) worker(t *testing.T, defs ...sagatest.Def) (k *kernel.Kernel, st
 			slots[q] = 8
 		}
 	}
-	k = kerneltest.New(t, w.store, kernel.Config{Slots: slots, Logger: quiet(t)})
+	k = kerneltest.New(t, w.store(), kernel.Config{Slots: slots, Logger: quiet(t)})
 	for _, d := range defs {
 		d.Serve(k)
 	}

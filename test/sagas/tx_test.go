@@ -2,31 +2,30 @@ package sagas
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
-	"testing/synctest"
+
+	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" of database/sql
 
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/kernel/kerneltest"
 	"github.com/outlast-go/outlast/saga"
 	"github.com/outlast-go/outlast/saga/sagatest"
 	"github.com/outlast-go/outlast/store"
-	"github.com/outlast-go/outlast/store/sqlite"
+	"github.com/outlast-go/outlast/store/postgres"
 	"github.com/outlast-go/outlast/store/storetest"
 )
 
-// books is a saga whose step writes a row, and whose undo writes another.
-func books(db *sqlite.Store, async bool, fails bool) *saga.Def[string, int] {
-	return saga.Define("books", func(b *saga.Builder[string]) *saga.Node[int] {
-		book := saga.Tx1(b, "book", db.Begin, func(_ context.Context, tx *sqlite.Tx, s string) (int, error) {
-			return tx.Exec("insert into ledger (line) values (?)", s)
-		}, b.In()).UndoTx(func(_ context.Context, tx *sqlite.Tx, n int) error {
-			_, err := tx.Exec("insert into ledger (line) values (?)", fmt.Sprintf("undo %d", n))
-			return err
-		})
+// books is a saga whose step writes a line, and whose undo writes another.
+func books(l *ledger, name string, async bool, fails bool) *saga.Def[string, int] {
+	return saga.Define(name, func(b *saga.Builder[string]) *saga.Node[int] {
+		book := saga.Tx1(b, "book", l.begin, func(_ context.Context, p *page, s string) (int, error) {
+			return 1, p.add(s)
+		}, b.In()).UndoTx(func(_ context.Context, p *page, n int) error { return p.add(fmt.Sprintf("undo %d", n)) })
 		if async {
 			book.Async("books")
 		}
@@ -39,67 +38,66 @@ func books(db *sqlite.Store, async bool, fails bool) *saga.Def[string, int] {
 	})
 }
 
-func ledger(t *testing.T, db *sqlite.Store) []string {
+// onLedgers runs a test on each engine that has transactions.
+func onLedgers(t *testing.T, test func(t *testing.T, w *World, st store.Store, l *ledger)) {
 	t.Helper()
-	tx, err := db.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback() }()
-	var lines []string
-	err = tx.Query("select line from ledger order by rowid", func(r sqlite.Row) error {
-		var s string
-		if err := r.Scan(&s); err != nil {
-			return err
+	found := 0
+	for _, e := range engines {
+		if e.name != "sqlite" && e.name != "postgres" {
+			continue
 		}
-		lines = append(lines, s)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+		found++
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			bubbled(t, e, func(t *testing.T) {
+				w := &World{engine: e}
+				w.fresh(t)
+				st := w.store()
+				l := ledgerOf(st)
+				if err := l.create(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				test(t, w, st, l)
+			})
+		})
 	}
-	return lines
+	if found != 2 {
+		t.Fatalf("%d engines with transactions, want 2", found)
+	}
 }
 
-func openLedger(t *testing.T) *sqlite.Store {
+// holds fails the test if the ledger has other lines than these.
+func holds(t *testing.T, l *ledger, want ...string) {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "tx.db"), Local: true})
-	if err != nil {
-		t.Fatal(err)
+	got, err := l.lines(t.Context())
+	slices.Sort(got)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("ledger %q, %v; want %q", got, err, want)
 	}
-	t.Cleanup(func() { _ = db.Close() })
-	tx, err := db.Begin(t.Context())
-	if err == nil {
-		_, err = tx.Exec("create table ledger (line text)")
-	}
-	if err == nil {
-		err = tx.Commit()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return db
 }
 
 // What a step writes in its transaction and that it is done become durable together: the effects come once, at whatever call of the
 // store the answer is lost. X-15
 func TestTheEffectsOfTxStepsComeOnce(t *testing.T) {
 	t.Parallel()
-	for _, async := range []bool{false, true} {
-		for _, fails := range []bool{false, true} {
+	onLedgers(t, func(t *testing.T, _ *World, st store.Store, l *ledger) {
+		for i, c := range []struct{ async, fails bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 			for lost := range 12 {
-				t.Run(fmt.Sprintf("async=%v/fails=%v/lost=%d", async, fails, lost), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { bookOnce(t, async, fails, lost) })
-				})
+				bookOnce(t, st, l, fmt.Sprintf("books-%d-%d", i, lost), c.async, c.fails, lost)
+				if t.Failed() {
+					t.Fatalf("async %v, fails %v, the answer of call %d lost", c.async, c.fails, lost)
+				}
 			}
 		}
-	}
+	})
 }
 
-func bookOnce(t *testing.T, async, fails bool, lost int) {
-	db := openLedger(t)
-	def := books(db, async, fails)
+func bookOnce(t *testing.T, db store.Store, l *ledger, name string, async, fails bool, lost int) {
+	t.Helper()
+	before, err := l.lines(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	calls := 0
 	st := storetest.Wrap(db, func(_ context.Context, op string, do func() error) error {
 		err := do()
@@ -110,33 +108,63 @@ func bookOnce(t *testing.T, async, fails bool, lost int) {
 		}
 		return err
 	})
-	k := kerneltest.New(t, store.Store(st), kernel.Config{Slots: map[string]int{"default": 4, "books": 4}, Logger: quiet(t)})
+	def := books(l, name, async, fails)
+	k := kerneltest.New(t, st, kernel.Config{Slots: map[string]int{"default": 4, "books": 4}, Logger: quiet(t)})
 	def.Serve(k)
-	kerneltest.Run(t, k)
+	stop := kerneltest.Run(t, k)
 	h, err := def.Start(t.Context(), k, "line", saga.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"line"}
+	want := append(before, "line")
 	if fails {
 		sagatest.Failed(t, h, saga.Failed, "last")
 		want = append(want, "undo 1")
 	} else {
 		sagatest.Completed(t, h, 1)
 	}
-	if got := ledger(t, db); !slices.Equal(got, want) {
-		t.Errorf("ledger %q, want %q", got, want)
+	slices.Sort(want)
+	holds(t, l, want...)
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
+}
+
+// The transactions of a user's own connections do the same, those of pgx and those of database/sql.
+func TestTxStepsOnTheUsersOwnConnections(t *testing.T) {
+	t.Parallel()
+	url := postgresURL(t)
+	db, ok := openURL(t, url)().(*postgres.Store)
+	if !ok {
+		t.Fatalf("no store of PostgreSQL")
+	}
+	plain, err := sql.Open("pgx", server.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = plain.Close() })
+	conn, err := pgx.Connect(t.Context(), server.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	own, bySQL := onPgx(db, db.BeginOn(conn.Begin)), onSQL(db, plain)
+	if err := own.create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	bookOnce(t, db, own, "own", false, true, 0)
+	bookOnce(t, db, bySQL, "sql", false, true, 0)
+	bookOnce(t, db, bySQL, "sql-async", true, true, 0)
+	holds(t, own, "line", "line", "line", "undo 1", "undo 1", "undo 1")
 }
 
 // A transaction that fails leaves nothing, and the attempt counts.
 func TestATxStepThatFailsWritesNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		db := openLedger(t)
+	onLedgers(t, func(t *testing.T, _ *World, st store.Store, l *ledger) {
 		def := saga.Define("fails", func(b *saga.Builder[string]) *saga.Node[int] {
-			return saga.Tx2(b, "book", db.Begin, func(ctx context.Context, tx *sqlite.Tx, s, _ string) (int, error) {
-				if _, err := tx.Exec("insert into ledger (line) values (?)", s); err != nil {
+			return saga.Tx2(b, "book", l.begin, func(ctx context.Context, p *page, s, _ string) (int, error) {
+				if err := p.add(s); err != nil {
 					return 0, err
 				}
 				if saga.From(ctx).Attempt() < 3 {
@@ -145,7 +173,7 @@ func TestATxStepThatFailsWritesNothing(t *testing.T) {
 				return 1, nil
 			}, b.In(), b.In()).Retry(3, saga.Fixed(0))
 		})
-		k := kerneltest.New(t, db, kernel.Config{Logger: quiet(t)})
+		k := kerneltest.New(t, st, kernel.Config{Logger: quiet(t)})
 		def.Serve(k)
 		kerneltest.Run(t, k)
 		h, err := def.Run(t.Context(), k, "line", saga.Options{})
@@ -154,8 +182,6 @@ func TestATxStepThatFailsWritesNothing(t *testing.T) {
 		}
 		sagatest.Completed(t, h, 1)
 		sagatest.Sequence(t, h, "failed book", "failed book", "done book", "completed")
-		if got := ledger(t, db); len(got) != 1 {
-			t.Errorf("ledger %q, want one line", got)
-		}
+		holds(t, l, "line")
 	})
 }

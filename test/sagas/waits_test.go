@@ -41,7 +41,7 @@ func TestSignals(t *testing.T) {
 	On(t, func(t *testing.T, w *World) {
 		def := waits(w, nil)
 		k := w.fleet(t, def)
-		h, err := def.Start(t.Context(), k, "", saga.Options{Delay: time.Minute, Key: "order-42"})
+		h, err := def.Start(t.Context(), k, "", saga.Options{Delay: w.Of(5 * time.Minute), Key: "order-42"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,14 +104,14 @@ func TestOneOfManySendersWins(t *testing.T) {
 func TestAWaitEndsInTime(t *testing.T) {
 	t.Parallel()
 	On(t, func(t *testing.T, w *World) {
-		def := waits(w, func(n *saga.Node[decision]) { n.Timeout(2 * time.Minute) })
+		def := waits(w, func(n *saga.Node[decision]) { n.Timeout(w.Of(2 * time.Minute)) })
 		h := start(t, w, def, w.fleet(t, def), "", saga.Options{})
 		if e := sagatest.Failed(t, h, saga.Failed, "approve"); e.Type != "timeout" {
 			t.Errorf("error %+v, want the type timeout", e)
 		}
 		sagatest.Sequence(t, h, "done a", "waiting approve", "failed approve", "unwinding", "undone a", "failed")
 		w.store = nil
-		def = waits(w, func(n *saga.Node[decision]) { n.Timeout(2 * time.Minute).OnTimeout(decision{"nobody"}) })
+		def = waits(w, func(n *saga.Node[decision]) { n.Timeout(w.Of(2 * time.Minute)).OnTimeout(decision{"nobody"}) })
 		h = start(t, w, def, w.fleet(t, def), "", saga.Options{})
 		sagatest.Completed(t, h, decision{"nobody"})
 	})
@@ -124,23 +124,23 @@ func TestSleepAndSeveralWaits(t *testing.T) {
 	On(t, func(t *testing.T, w *World) {
 		def := saga.Define("several", func(b *saga.Builder[string]) *saga.Node[string] {
 			one, two := saga.Wait(b, first), saga.Wait(b, second)
-			nap := saga.Sleep(b, "nap", 3*time.Minute)
+			nap := saga.Sleep(b, "nap", w.Of(10*time.Minute))
 			return saga.Step2(b, "both", func(_ context.Context, x, y string) (string, error) { return x + y, nil }, one, two).After(nap)
 		})
 		k := w.fleet(t, def)
 		begin := time.Now()
 		h := start(t, w, def, k, "", saga.Options{})
-		await(t, h, saga.Waiting, "waiting nap")
+		await(t, w, h, saga.Waiting, "waiting nap")
 		if err := second.Send(t.Context(), k, h.ID(), "2"); err != nil {
 			t.Fatal(err)
 		}
-		await(t, h, saga.Waiting, "done second")
+		await(t, w, h, saga.Waiting, "done second")
 		if err := first.Send(t.Context(), k, h.ID(), "1"); err != nil {
 			t.Fatal(err)
 		}
 		sagatest.Completed(t, def.Handle(k, h.ID()), "12")
-		if took := time.Since(begin); took < 3*time.Minute {
-			t.Errorf("took %v, want three minutes", took)
+		if took := time.Since(begin); took < w.Of(10*time.Minute) {
+			t.Errorf("took %v, want ten minutes", took)
 		}
 		sagatest.Sequence(t, h, "waiting first", "waiting second", "waiting nap", "done second", "done first", "done nap", "done both", "completed")
 	})
@@ -259,7 +259,7 @@ func TestCall(t *testing.T) {
 		inner := saga.Define("inner", func(b *saga.Builder[string]) *saga.Node[string] {
 			x := w.node(b, "x", b.In()).Async("q")
 			ok := saga.Wait(b, approve).After(x)
-			return w.node(b, "y", x).After(ok).Retry(2, saga.Fixed(time.Second))
+			return w.node(b, "y", x).After(ok).Retry(2, saga.Fixed(w.Of(time.Second)))
 		})
 		def := saga.Define("outer", func(b *saga.Builder[string]) *saga.Node[string] {
 			a := w.node(b, "a", b.In())
@@ -269,7 +269,7 @@ func TestCall(t *testing.T) {
 		k := w.fleet(t, def)
 		run := func() *saga.Handle[string] {
 			h := start(t, w, def, k, "", saga.Options{})
-			await(t, h, saga.Waiting, "waiting call/approve")
+			await(t, w, h, saga.Waiting, "waiting call/approve")
 			if err := approve.Send(t.Context(), k, h.ID(), decision{"me"}); err != nil {
 				t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ type World struct {
 	Here bool // sagas are started by Run
 
 	engine engine
-	store  store.Store
+	store  func() store.Store // opens the store, as a process does; nil: there is none yet
 
 	mu      sync.Mutex
 	effects []string

@@ -70,11 +70,14 @@ func (p *Planter) Find(text []byte) (found []string) {
 	return found
 }
 
-// FindIn searches all files of a folder, and returns the places by file.
+// FindIn searches all files of a folder, and returns the places by file, each named by its path in the folder.
 func (p *Planter) FindIn(t testing.TB, dir string) map[string][]string {
 	t.Helper()
 	found, files := map[string][]string{}, 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it went meanwhile
+		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
@@ -84,7 +87,11 @@ func (p *Planter) FindIn(t testing.TB, dir string) map[string][]string {
 		}
 		files++
 		if places := p.Find(text); len(places) > 0 {
-			found[filepath.Base(path)] = places
+			name, err := filepath.Rel(dir, path)
+			if err != nil {
+				return err
+			}
+			found[name] = places
 		}
 		return err
 	})

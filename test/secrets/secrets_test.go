@@ -3,9 +3,7 @@ package secrets_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +15,6 @@ import (
 	"github.com/outlast-go/outlast/kernel/kerneltest"
 	"github.com/outlast-go/outlast/seal"
 	"github.com/outlast-go/outlast/store"
-	"github.com/outlast-go/outlast/store/sqlite"
 	"github.com/outlast-go/outlast/test/secrets"
 )
 
@@ -39,44 +36,43 @@ func (l *log) bytes() []byte {
 	return bytes.Clone(l.text.Bytes())
 }
 
-// plantOn runs the planted tasks on a SQLite file, and returns what was found in its folder and in the log.
-func plantOn(t *testing.T, dir string, sealer kernel.Sealer) (p *secrets.Planter, inFiles, inLog []string) {
+// plantOn runs the planted tasks on a store, with blobs beside it, and returns what was found in the files of both and in the logs.
+func plantOn(t *testing.T, at home, sealer kernel.Sealer) (p *secrets.Planter, inFiles, inLog []string) {
 	t.Helper()
 	p = secrets.New()
-	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(dir, "planted.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	lines := &log{}
-	blobs, err := file.Open(filepath.Join(dir, "planted.db.blobs"))
+	lines, dir := &log{}, t.TempDir()
+	blobs, err := file.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = blobs.Close() }()
 	cfg := kernel.Config{Sealer: sealer, Blobs: []blob.Named{{Name: "file", Store: blobs}}, Logger: slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	handlers := p.Handlers()
-	handlers["plant.tx"] = endInTransaction(p, db)
-	k, stop := kerneltest.StartOn(t, db, cfg, handlers)
+	handlers["plant.tx"] = endStaged(p, at)
+	k, stop := kerneltest.StartOn(t, at.db, cfg, handlers)
 	prepared, err := k.Prepare(kernel.Spec{Kind: "plant.tx", Args: p.At("prepared")})
+	if err == nil {
+		err = at.submit(t.Context(), prepared)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	inTransaction(t, db, func(tx *sqlite.Tx) error {
-		_, err := tx.Submit(t.Context(), prepared)
-		return err
-	})
 	p.Submit(t, k)
 	if _, err := k.PutBlob(t.Context(), k.NewID(), bytes.NewReader(p.Large("blob"))); err != nil {
 		t.Fatal(err)
 	}
 	kerneltest.Wait(t, k, prepared.ID, store.Done)
-	inFiles = append(inFiles, places(p.FindIn(t, dir))...) // while it is open, with its write-ahead log
+	logged := at.flush()
+	for _, d := range []string{at.dir, dir} {
+		inFiles = append(inFiles, places(p.FindIn(t, d))...) // while it is open, with its write-ahead log
+	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	inFiles = append(inFiles, places(p.FindIn(t, dir))...)
-	return p, inFiles, p.Find(lines.bytes())
+	for _, d := range []string{at.dir, dir} {
+		inFiles = append(inFiles, places(p.FindIn(t, d))...)
+	}
+	return p, inFiles, p.Find(append(lines.bytes(), logged...))
 }
 
 func places(found map[string][]string) (list []string) {
@@ -89,25 +85,9 @@ func places(found map[string][]string) (list []string) {
 	return list
 }
 
-func inTransaction(t *testing.T, db *sqlite.Store, fn func(*sqlite.Tx) error) {
-	t.Helper()
-	tx, err := db.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(fn(tx), tx.Commit()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// endInTransaction stages its outcome: it is stored before it is settled.
-func endInTransaction(p *secrets.Planter, db *sqlite.Store) kernel.Handler {
+// endStaged stages its outcome: it is stored before it is settled.
+func endStaged(p *secrets.Planter, at home) kernel.Handler {
 	return func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
-		tx, err := db.Begin(ctx)
-		if err != nil {
-			return kernel.Outcome{}, err
-		}
-		defer func() { _ = tx.Rollback() }() // after Commit it has no effect
 		done, err := r.Completion(kernel.Outcome{
 			Result: p.At("staged result"), Entries: map[string][]byte{"s": p.At("staged entry")},
 			Progress: &kernel.Progress{Note: p.Text("staged note")},
@@ -116,36 +96,50 @@ func endInTransaction(p *secrets.Planter, db *sqlite.Store) kernel.Handler {
 		if err != nil {
 			return kernel.Outcome{}, err
 		}
-		return kernel.Outcome{}, errors.Join(tx.Stage(ctx, done), tx.Commit())
+		return kernel.Outcome{}, at.stage(ctx, done)
 	}
 }
 
 // R001-5, PH-140
 func TestNoSecretIsInFilesOrLogsWhenASealerIsSet(t *testing.T) {
 	t.Parallel()
-	ring, err := seal.Parse(seal.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, inFiles, inLog := plantOn(t, t.TempDir(), ring)
-	if n := len(p.Places()); n < 20 {
-		t.Errorf("%d secrets were planted, want at least 20: %v", n, p.Places())
-	}
-	if len(inFiles) > 0 || len(inLog) > 0 {
-		t.Errorf("found in files: %v; in the log: %v; want nothing", inFiles, inLog)
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			ring, err := seal.Parse(seal.NewKey())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, inFiles, inLog := plantOn(t, e.make(t), ring)
+			if n := len(p.Places()); n < 20 {
+				t.Errorf("%d secrets were planted, want at least 20: %v", n, p.Places())
+			}
+			if len(inFiles) > 0 || len(inLog) > 0 {
+				t.Errorf("found in files: %v; in the log: %v; want nothing", inFiles, inLog)
+			}
+		})
 	}
 }
 
-// The search can fail: without a sealer it finds every secret that was planted.
+// The search can fail: without a sealer it finds every secret that was planted, also in the log of the store's writes.
 func TestEverySecretIsFoundWhenNoSealerIsSet(t *testing.T) {
 	t.Parallel()
-	p, inFiles, inLog := plantOn(t, t.TempDir(), nil)
-	for _, place := range p.Places() {
-		if !slices.ContainsFunc(inFiles, func(f string) bool { return strings.HasPrefix(f, place+" in ") }) {
-			t.Errorf("%s was not found: the search does not see it", place)
-		}
-	}
-	if len(inLog) == 0 {
-		t.Error("nothing was found in the log: the search does not see the texts of errors")
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			at := e.make(t)
+			p, inFiles, inLog := plantOn(t, at, nil)
+			for _, place := range p.Places() {
+				if !slices.ContainsFunc(inFiles, func(f string) bool { return strings.HasPrefix(f, place+" in ") }) {
+					t.Errorf("%s was not found: the search does not see it", place)
+				}
+			}
+			if !slices.ContainsFunc(inFiles, func(f string) bool { return strings.HasPrefix(f, "args in "+at.log) }) {
+				t.Errorf("nothing was found in %s: the search does not see it", at.log)
+			}
+			if len(inLog) == 0 {
+				t.Error("nothing was found in the log: the search does not see the texts of errors")
+			}
+		})
 	}
 }

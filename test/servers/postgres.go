@@ -52,6 +52,18 @@ func StartPostgres(t T, settings ...string) *Postgres {
 	return s
 }
 
+// Dir has all files of the server, its write-ahead log among them.
+func (s *Postgres) Dir() string { return s.dir }
+
+// Log is what the server has logged since it was started.
+func (s *Postgres) Log() string { return s.p.out.String() }
+
+// Query runs statements as the user who may do everything.
+func (s *Postgres) Query(t T, text string) {
+	t.Helper()
+	s.run(t, find(t, "psql", postgresPlaces...), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", fmt.Sprint(s.port), "-U", PostgresUser, "-c", text, "postgres")
+}
+
 func (s *Postgres) data() string { return filepath.Join(s.dir, "data") }
 
 // run runs a program of the server's to its end.
@@ -123,6 +135,9 @@ func (s *Postgres) Restart(t T) {
 	s.Stop()
 	s.Start(t)
 }
+
+// Pid is the id of its first process, while it runs: for those who measure it.
+func (s *Postgres) Pid() int { return s.p.cmd.Process.Pid }
 
 // Address is where it listens.
 func (s *Postgres) Address() string { return net.JoinHostPort("127.0.0.1", fmt.Sprint(s.port)) }

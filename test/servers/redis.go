@@ -74,6 +74,12 @@ func NewRedis(t T, cfg RedisConfig) *Redis {
 	return s
 }
 
+// Dir has all files of the server.
+func (s *Redis) Dir() string { return s.dir }
+
+// Log is what the server has logged since it was started.
+func (s *Redis) Log() string { return s.process.out.String() }
+
 // speakTLS gives the server a second port that speaks TLS.
 func (s *Redis) speakTLS() {
 	cert, key := makeCertificate(s.t, s.dir)
@@ -102,6 +108,9 @@ func (s *Redis) Kill() { s.process.signal(os.Kill) }
 
 // Stop ends the server in order.
 func (s *Redis) Stop() { s.process.signal(os.Interrupt) }
+
+// Pid is the id of its process, while it runs: for those who measure it.
+func (s *Redis) Pid() int { return s.process.cmd.Process.Pid }
 
 // Mark is how much of the append-only file there is now.
 func (s *Redis) Mark() int64 {

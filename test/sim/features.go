@@ -98,7 +98,7 @@ func (w *workload) ackAll(specs []store.Spec, all []store.Submitted, err error) 
 
 // addOrdered makes a lane that runs one task after the other.
 func (w *workload) addOrdered() {
-	order := []store.Order{store.OrderSkip, store.OrderBlock}[w.r.IntN(2)]
+	order := []store.Order{store.OrderSkip, store.OrderBlock, store.OrderFail}[w.r.IntN(3)]
 	for range 2 + w.r.IntN(5) {
 		spec, sc := w.plain()
 		spec.Order, spec.Lane, spec.Limit, spec.Unique, spec.StartBy = order, "line", "", store.Unique{}, 0

@@ -31,7 +31,7 @@ type sender struct {
 // sentKey is the place in a call's context where it says as the how manieth of its process it was sent.
 type sentKey struct{}
 
-func wrap(w *witness, p *process) store.Store {
+func wrap(w store.Store, p *process) store.Store {
 	return sender{p: p, Store: storetest.Wrap(w, func(ctx context.Context, op string, do func() error) error {
 		if op == "Watch" || op == "Close" {
 			return do()

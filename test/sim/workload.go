@@ -191,7 +191,7 @@ func (w *workload) plain() (store.Spec, *script) {
 	}
 	if m.uniques && w.chance(3) {
 		spec.Unique = store.Unique{
-			Key: fmt.Sprintf("key%d", r.IntN(3)), OnConflict: []store.Conflict{store.Keep, store.Reject, store.Replace}[r.IntN(3)],
+			Key: fmt.Sprintf("key%d", r.IntN(3)), OnConflict: []store.Conflict{store.Keep, store.Reject, store.Replace, store.Latest}[r.IntN(4)],
 			For: []time.Duration{0, 0, 5 * time.Second, -1}[r.IntN(4)],
 		}
 	}

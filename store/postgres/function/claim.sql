@@ -32,8 +32,16 @@ begin
 	return true;
 end $$;
 
--- fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time. The task is
--- locked. It returns whether it may run.
+-- is_broken reports whether a task fails because one before it in its ordered lane did.
+create or replace function is_broken(t task) returns boolean language sql stable as $$
+	select t.ord = 'fail' and exists (
+		select 1 from ended e
+		where e.queue = t.queue and e.kind = t.kind and e.lane = t.lane and e.lim = t.lim and e.ord = 'fail' and e.state = 'failed' and e.reason <> 'order'
+			and e.ended_at >= t.created_at and e.id < t.id)
+$$;
+
+-- fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time, one whose lane has
+-- failed. The task is locked. It returns whether it may run.
 create or replace function fit(t task, is_good boolean, now bigint) returns boolean language plpgsql as $$
 declare
 	why text;
@@ -51,6 +59,14 @@ begin
 	end if;
 	if t.start_by_at <= now then
 		perform expire_start(t, now);
+		return false;
+	end if;
+	if t.ord = 'fail' and t.asked = '' and is_broken(t) then
+		if t.owned then
+			perform ask(t, 'order', now);
+		else
+			perform end_task(t, 'failed', 'order', null, fault('order', 'a task before it in its lane failed'), now);
+		end if;
 		return false;
 	end if;
 	return true;
@@ -78,6 +94,13 @@ begin
 		return false;
 	end if;
 	now := clock(); -- what was locked may be younger than this step
+	if cardinality(charge) > 0 then
+		-- Rates are charged for starts as of now, not as of when room for them was found: no window has more.
+		update lim l set tats = (
+			select array_agg(greatest(a, now + s * c.n) order by i) from unnest(l.tats, l.steps) with ordinality as r (a, s, i)
+		) from (select t.lim, count(*) as n from task t where t.id = any (charge) and not t.charged group by t.lim) c
+		where l.key = c.lim and l.is_set and cardinality(l.steps) > 0;
+	end if;
 	select count(*) into held from (select 1 from task where state = 'running' and worker = owner limit 2) h;
 	if held = 1 then
 		-- What ran alone has company now. One that is being written this moment is waited for only if it matters.

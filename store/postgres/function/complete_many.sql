@@ -142,7 +142,7 @@ begin
 		for of in select * from jsonb_array_elements(req->'specs') loop
 			select * into o from task x where x.id = (of->>'id')::uuid and x.id <> all (ids) for update;
 			continue when not found or o.state <> 'ready' or o.suspect;
-			continue when is_blocked(o, now);
+			continue when is_blocked(o, now) or is_broken(o);
 			ids := ids || o.id;
 			if o.lim <> '' and take_slot(o.lim, o.charged, now) then
 				charge := charge || o.id;

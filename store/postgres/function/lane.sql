@@ -91,6 +91,7 @@ create or replace function take_slot(name text, was_charged boolean, now bigint)
 declare
 	l lim;
 begin
+	now := clock(); -- the limit is locked: its rates were charged before now, and not after
 	insert into lim as o (key, running) values (name, 1)
 	on conflict (key) do update set running = o.running + 1
 	returning * into l;
@@ -102,4 +103,28 @@ begin
 		from unnest(l.tats, l.steps, l.bursts) with ordinality as r (a, s, b, i)
 	) where key = name;
 	return cardinality(l.steps) > 0;
+end $$;
+
+-- room is how many may start now under a limit; 1 at least.
+create or replace function room(l lim, now bigint) returns bigint language sql immutable as $$
+	select greatest(1, least(
+		case when l.most > 0 then l.most - l.running else 9223372036854775807 end,
+		(select min((b - (greatest(least(a, now + b), now) - now)) / greatest(s, 1)) from unnest(l.tats, l.steps, l.bursts) as r (a, s, b))))
+$$;
+
+-- take_slots gives some tasks of a limit their slots and charges the rates for those that are fresh. It returns the limit as it is then.
+create or replace function take_slots(name text, many bigint, fresh bigint, now bigint) returns lim language plpgsql as $$
+declare
+	l lim;
+begin
+	now := clock(); -- as in take_slot
+	insert into lim as o (key, running) values (name, many)
+	on conflict (key) do update set
+		running = o.running + many,
+		tats = case when fresh = 0 or not o.is_set then o.tats else (
+			select coalesce(array_agg(greatest(least(a, now + b), now) + s * fresh order by i), '{}')
+			from unnest(o.tats, o.steps, o.bursts) with ordinality as r (a, s, b, i)
+		) end
+	returning * into l;
+	return l;
 end $$;

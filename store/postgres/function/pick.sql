@@ -12,7 +12,7 @@ declare
 	v_kind text[]; v_lane text[]; v_lim text[]; v_flag smallint[]; v_name text[]; v_prio bigint[]; v_since bigint[]; v_paid boolean[];
 	v_shut boolean[]; v_full boolean[]; v_opens bigint[];
 	p_rank bigint[]; p_turn bigint[]; p_id uuid[]; -- how far each lane was gone through
-	n bigint; w bigint; took bigint; met bigint; passed bigint; top bigint; top_of bigint;
+	n bigint; w bigint; fresh bigint; took bigint; met bigint; passed bigint; top bigint; top_of bigint;
 	best int; open_lanes int;
 	cursor text;
 begin
@@ -54,6 +54,7 @@ begin
 					end if;
 				end if;
 				may_wait := false;
+				now := clock(); -- who held the limit before has charged it later than this step began: an older clock would take that back
 				if l.is_set then
 					top_of := rates_open(l, now);
 					for i in 1 .. cardinality(v_kind) loop
@@ -76,10 +77,13 @@ begin
 				end if;
 			end if;
 			w := case
-				when v_flag[best] = 1 or v_lim[best] <> '' then 1
+				when v_flag[best] = 1 then 1
 				when open_lanes = 1 then n
 				else least(n, weight_of(q.queue, v_lane[best])) end;
-			took := 0; met := 0;
+			if v_lim[best] <> '' and l.is_set then
+				w := least(w, room(l, now)); -- one at least: the first may be paid for
+			end if;
+			took := 0; met := 0; fresh := 0;
 			loop -- what must not run makes room for the next of the lane
 				passed := 0;
 				for r in
@@ -108,8 +112,9 @@ begin
 					p_rank[best] := (r.row).rank; p_turn[best] := (r.row).turn; p_id[best] := (r.row).id;
 					ids := ids || (r.row).id;
 					took := took + 1;
-					if v_lim[best] <> '' and take_slot(v_lim[best], (r.row).charged, now) then
+					if v_lim[best] <> '' and not (r.row).charged and l.is_set and cardinality(l.steps) > 0 then
 						charge := charge || (r.row).id;
+						fresh := fresh + 1;
 					end if;
 				end loop;
 				met := met + passed;
@@ -120,7 +125,7 @@ begin
 				cursor := v_name[best];
 				cursors := cursors || jsonb_build_object(q.queue, cursor);
 				if v_lim[best] <> '' then
-					select * into l from lim where key = v_lim[best];
+					l := take_slots(v_lim[best], took, fresh, now);
 					if l.is_set then
 						top_of := rates_open(l, now);
 						for i in 1 .. cardinality(v_kind) loop

@@ -10,7 +10,7 @@ begin
 	elsif not is_readable(t.id) then
 		perform end_task(t, 'failed', 'corrupt', null, fault('corrupt', 'the record cannot be read'), now);
 	else
-		crash := w.death in ('proof', 'gone') or w.death = 'silence' and blind;
+		crash := w.death in ('proof', 'gone') or w.death = 'silence' and (blind or coalesce(w.evidence = 'none', false));
 		perform take_back(t, w, crash, now);
 	end if;
 	return told(t, w.id, w.death, crash, settled);

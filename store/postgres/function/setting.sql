@@ -1,6 +1,6 @@
 -- What governs claims, and schedules.
 
--- put_limit sets a limit. request: key, most, rates, steps, bursts. It returns the one that stood before.
+-- put_limit sets a limit. request: key, most, rates, steps, bursts, declared. It returns the one that stood before.
 create or replace function put_limit(req jsonb) returns jsonb language plpgsql as $$
 declare
 	now constant bigint := begin_step(req);
@@ -10,6 +10,7 @@ begin
 	select * into l from lim where key = req->>'key' for update;
 	update lim set
 		is_set = (req->>'most')::bigint > 0 or jsonb_array_length(req->'rates') > 0, most = (req->>'most')::bigint, rates = req->'rates',
+		declared = coalesce((req->>'declared')::boolean, false),
 		steps = (select coalesce(array_agg(e::bigint order by i), '{}') from jsonb_array_elements_text(req->'steps') with ordinality x (e, i)),
 		bursts = (select coalesce(array_agg(e::bigint order by i), '{}') from jsonb_array_elements_text(req->'bursts') with ordinality x (e, i)),
 		-- A rate that stays is not opened by being set again.
@@ -19,7 +20,7 @@ begin
 	where key = req->>'key';
 	delete from lim where key = req->>'key' and not is_set and running = 0;
 	perform note_all();
-	return jsonb_build_object('set', l.is_set, 'most', l.most, 'rates', l.rates, 'hints', hints());
+	return jsonb_build_object('set', l.is_set, 'most', l.most, 'rates', l.rates, 'declared', l.declared, 'hints', hints());
 end $$;
 
 -- put_pause keeps claims away from a scope. request: queue, kind, lane, reason, for.
@@ -59,20 +60,23 @@ create or replace function put_schedule(req jsonb) returns jsonb language plpgsq
 declare
 	now constant bigint := begin_step(req);
 	seen constant bigint := coalesce((req->>'version')::bigint, 0);
-	have schedule;
+	stays boolean; -- the rule
 begin
 	if seen = 0 then
-		insert into schedule (name, rule, zone, catch_up, overlap, jitter, paused, task, version, next_at, created_at, updated_at)
+		insert into schedule (name, rule, zone, catch_up, overlap, jitter, paused, declared, task, version, next_at, created_at, updated_at)
 		values (req->>'name', bytes(req->>'rule'), bytes(req->>'zone'), bytes(req->>'catch_up'), req->>'overlap', (req->>'jitter')::bigint,
-			(req->>'paused')::boolean, req->'task', 1, (req->>'next')::bigint, now, now)
+			(req->>'paused')::boolean, bytes(req->>'declared'), req->'task', 1, (req->>'next')::bigint, now, now)
 		on conflict do nothing;
 		return case when found then '{}'::jsonb else jsonb_build_object('err', 'changed') end;
 	end if;
+	select rule = bytes(req->>'rule') and zone = bytes(req->>'zone') into stays from schedule where name = req->>'name' for update;
 	update schedule s set
 		rule = bytes(req->>'rule'), zone = bytes(req->>'zone'), catch_up = bytes(req->>'catch_up'), overlap = req->>'overlap',
 		jitter = (req->>'jitter')::bigint, paused = (req->>'paused')::boolean, task = req->'task', version = s.version + 1,
-		next_at = (req->>'next')::bigint, updated_at = now,
-		last_tick = case when s.rule = bytes(req->>'rule') and s.zone = bytes(req->>'zone') then s.last_tick end
+		declared = bytes(req->>'declared'), updated_at = now,
+		-- A tick may have come since the caller looked.
+		next_at = case when stays and (req->>'next')::bigint <= s.last_tick then s.next_at else (req->>'next')::bigint end,
+		last_tick = case when stays then s.last_tick end
 	where s.name = req->>'name' and s.version = seen;
 	return case when found then '{}'::jsonb else jsonb_build_object('err', 'changed') end;
 end $$;
@@ -99,7 +103,7 @@ begin
 		return jsonb_build_object('err', 'invalid');
 	end if;
 	over := exists (select 1 from task where id = s.last_task);
-	if not coalesce((req->>'skip')::boolean, false) and (not over or s.overlap = 'allow') then
+	if not coalesce((req->>'skip')::boolean, false) and (not over or s.overlap <> '') then
 		sub := submit_one(coalesce(req->'task', s.task) || jsonb_build_object('id', req->>'id'), true, now);
 		update schedule set last_task = (sub->>0)::uuid where name = s.name;
 	end if;

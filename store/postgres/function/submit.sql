@@ -20,15 +20,15 @@ begin
 	return found;
 end $$;
 
--- take_key takes a unique key for a newcomer. It returns null if it is the newcomer's now, else the task that stands.
-create or replace function take_key(s jsonb, now bigint, out holder uuid) language plpgsql as $$
+-- take_key takes a unique key for a newcomer. holder is null if it is the newcomer's now, else the task that stands; replaced who had it
+-- before.
+create or replace function take_key(s jsonb, now bigint, out holder uuid, out replaced uuid) language plpgsql as $$
 declare
 	of_kind constant text := s->>'kind';
 	name constant text := s->>'ukey';
 	lives constant bigint := coalesce((s->>'ufor')::bigint, 0);
 	k key;
 	h task;
-	replaced boolean := false;
 begin
 	loop
 		insert into key (kind, key, task, until)
@@ -47,31 +47,34 @@ begin
 			continue;
 		end if;
 		holder := k.task;
-		if replaced or s->>'uconf' is distinct from 'replace' then
+		if replaced is not null or coalesce(s->>'uconf', '') not in ('replace', 'latest') then
 			return; -- or what followed the ending of who was replaced took the key
 		end if;
 		-- The task before the key, as in every step that ends a task.
 		select * into h from task where id = k.task for update;
-		if not found or h.state = 'running' or h.owned then
+		if not found or h.state = 'running' and s->>'uconf' <> 'latest' or h.state <> 'running' and h.owned then
 			return;
 		end if;
 		perform 1 from key where kind = of_kind and key = name and task = h.id for update;
 		if not found then
 			continue;
 		end if;
-		perform end_task(h, 'cancelled', 'replaced', null, null, now);
+		if h.state <> 'running' then
+			perform end_task(h, 'cancelled', 'replaced', null, null, now);
+		end if;
 		delete from key where kind = of_kind and key = name and task = h.id;
-		replaced := true;
+		replaced := h.id;
 	end loop;
 end $$;
 
 -- submit_one stores one task. With follow it comes from an ending: a key that is taken is then no error. It returns
--- [id, state, existed, fingerprint, error, detail] of the task that stands.
+-- [id, state, existed, fingerprint, error, detail, replaced] of the task that stands.
 create or replace function submit_one(s jsonb, follow boolean, now bigint) returns jsonb language plpgsql as $$
 declare
 	of constant uuid := (s->>'id')::uuid;
 	of_group constant uuid := (s->>'grp')::uuid;
 	holder uuid;
+	replaced uuid;
 	bad text;
 	at text;
 begin
@@ -86,16 +89,16 @@ begin
 		end if;
 	end if;
 	if coalesce(s->>'ukey', '') <> '' then
-		holder := take_key(s, now);
+		select k.holder, k.replaced into holder, replaced from take_key(s, now) k;
 		if holder is not null then
 			delete from body where id = of;
 			return (select jsonb_build_array(t.id, t.state, true, t.fingerprint,
-				case when s->>'uconf' = 'reject' and not follow then 'duplicate' end) from standing t where t.id = holder);
+				case when s->>'uconf' = 'reject' and not follow then 'duplicate' end, null, replaced) from standing t where t.id = holder);
 		end if;
 	end if;
 	at := put_task(s, now);
 	perform count_up(s->>'queue', s->>'kind', now, 'submitted');
-	return jsonb_build_array(of, at, false, coalesce(s->>'print', ''));
+	return jsonb_build_array(of, at, false, coalesce(s->>'print', ''), null, null, replaced);
 end $$;
 
 -- put_task stores the live record of a task that may be stored. It returns its state.

@@ -28,6 +28,12 @@ select task, id, name, body, sent_at from ns.message where pos is not null order
 -- name: task_all returns all tasks.
 select :task from ns.full_task f;
 
+-- name: member_live returns where members stand that have not ended.
+select f.id, f.line from ns.task f;
+
+-- name: member_ended returns where members stand that have.
+select f.id, f.line from ns.ended f;
+
 -- name: key_all returns the unique keys that are held.
 select kind, key, task, until from ns.key where until is null or until > ns.clock() order by kind, key;
 
@@ -52,9 +58,13 @@ select to_jsonb(w) from ns.worker_list w order by w.id;
 -- name: holds takes a worker; returns what it holds, by id.
 select id, epoch, nonce, kind, asked from ns.task where state = 'running' and worker = $1 order by id;
 
--- name: limit_list returns the limits that are set, and their use, by key.
-select key, most, rates, running, greatest(ns.rates_open(l, c.now) - c.now, 0)
+-- name: limit_all returns the limits that are set, and their use.
+select key, most, rates, running, greatest(ns.rates_open(l, c.now) - c.now, 0), declared
 from ns.lim l, (select ns.clock() as now) c where is_set order by key;
+
+-- name: limit_list takes keys, or none; returns the limits that are set, of these or of all, and their use, by key.
+select key, most, rates, running, greatest(ns.rates_open(l, c.now) - c.now, 0), declared
+from ns.lim l, (select ns.clock() as now) c where is_set and (cardinality($1::text[]) = 0 or key = any ($1)) order by key;
 
 -- name: pause_list returns the pauses that stand.
 select queue, kind, lane, reason, at, until from ns.pause where until is null or until > ns.clock() order by queue, kind, lane;
@@ -81,22 +91,22 @@ select at, queue, kind, sum(submitted)::bigint, sum(claimed)::bigint, sum(done):
 from ns.stat where at >= $1 and at < $2 group by at, queue, kind order by at, queue, kind;
 
 -- name: schedule_get takes a name; returns the schedule.
-select name, rule, zone, catch_up, overlap, jitter, paused, task, version, last_tick, next_at, last_task, created_at, updated_at
+select name, rule, zone, catch_up, overlap, jitter, paused, declared, task, version, last_tick, next_at, last_task, created_at, updated_at
 from ns.schedule where name = $1;
 
 -- name: schedule_page takes a name and a count; returns so many after that name.
-select name, rule, zone, catch_up, overlap, jitter, paused, task, version, last_tick, next_at, last_task, created_at, updated_at
+select name, rule, zone, catch_up, overlap, jitter, paused, declared, task, version, last_tick, next_at, last_task, created_at, updated_at
 from ns.schedule where name > $1 order by name limit $2;
 
 -- name: schedule_all returns all schedules.
-select name, rule, zone, catch_up, overlap, jitter, paused, task, version, last_tick, next_at, last_task, created_at, updated_at
+select name, rule, zone, catch_up, overlap, jitter, paused, declared, task, version, last_tick, next_at, last_task, created_at, updated_at
 from ns.schedule order by name;
 
 -- name: schedule_delete takes a name.
 delete from ns.schedule where name = $1;
 
 -- name: schedule_due takes a count; returns those whose time has come, soonest first.
-select name, rule, zone, catch_up, overlap, jitter, paused, task, version, last_tick, next_at, last_task, created_at, updated_at
+select name, rule, zone, catch_up, overlap, jitter, paused, declared, task, version, last_tick, next_at, last_task, created_at, updated_at
 from ns.schedule where not paused and next_at is not null and next_at <= ns.clock() order by next_at, name limit $1;
 
 -- name: schedule_next returns in how long the next one comes; 0 if none does.
@@ -114,3 +124,12 @@ delete from ns.watch where handle = $1 or until < (extract(epoch from clock_time
 
 -- name: poll takes queues, a worker and tasks as JSON; returns what a watcher would have been told.
 select ns.poll($1::text::jsonb);
+
+-- name: settings returns the settings of the server that decide what survives and who is cut off, and how many connections there are.
+select name, setting from pg_settings
+where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'idle_session_timeout', 'idle_in_transaction_session_timeout',
+	'statement_timeout', 'lock_timeout', 'tcp_keepalives_idle', 'max_connections', 'synchronous_standby_names', 'autovacuum')
+union all
+select 'connections', count(*)::text from pg_stat_activity where backend_type = 'client backend'
+union all
+select 'standbys', count(*)::text from pg_stat_replication;

@@ -1,12 +1,13 @@
 -- flags: allow-oom
 -- uses: fleet
 -- Join creates a worker.
--- takes {worker, beat, deadafter, info, cid, run}, returns {} or {err}
+-- takes {worker, beat, deadafter, info, remote, cid, run}, returns {} or {err}
 -- keeps: no id joins twice while it is on record.
 if call('EXISTS', P .. 'w:' .. req.worker) == 1 then return pack(bad('duplicate', 'worker ' .. req.worker)) end
 write_worker({
 	id = req.worker, beat = req.beat, deadafter = req.deadafter, info = req.info, joined = now, at = now,
 	cid = req.cid, run = req.run, since = req.cid and now, session = req.cid and true,
+	remote = req.remote,
 })
 call('ZADD', P .. 'workers', '0', req.worker)
 call('ZADD', P .. 'alive', str(req.deadafter), req.worker)

@@ -115,7 +115,10 @@ local function remove(t)
 		drop_key(t)
 		call('ZREM', P .. 'keyed:' .. t.kind .. '\0' .. t.key, id)
 	end
-	if t.order then out_of_line(t) end
+	if t.order then
+		breaks.mend(t)
+		out_of_line(t)
+	end
 	call('ZREM', P .. 'all', id)
 	if t.parent then call('ZREM', P .. 'kids:' .. t.parent, id) end
 	call('DEL', P .. 't:' .. id, P .. 'c:' .. id, P .. 'r:' .. id, P .. 'e:' .. id, P .. 'i:' .. id)

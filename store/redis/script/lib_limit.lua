@@ -134,7 +134,36 @@ end
 -- leave_line is called when a task has ended: one that failed in a lane that blocks stays where it is.
 local function leave_line(t)
 	if not t.order or t.order == 'block' and t.state == 'failed' then return end
+	if t.order == 'fail' and t.state == 'failed' and t.reason ~= 'order' then
+		call('ZADD', P .. 'broken:' .. line_name(t), str(t.ended), t.id)
+	end
 	out_of_line(t)
+end
+
+-- breaks is about tasks that fail the rest of their line. It is one name: Lua bounds how many there may be.
+local breaks = {}
+
+-- mend forgets that a task has failed the rest: it is retried or deleted.
+breaks.mend = function(t)
+	if t.order == 'fail' then call('ZREM', P .. 'broken:' .. line_name(t), t.id) end
+end
+
+-- before reports whether an id sorts before another, byte by byte.
+breaks.before = function(a, b)
+	for i = 1, 16 do
+		local x, y = a:byte(i), b:byte(i)
+		if x ~= y then return x < y end
+	end
+	return false
+end
+
+-- met reports whether a task fails because one before it in its line did.
+breaks.met = function(t)
+	if t.order ~= 'fail' then return false end
+	for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'broken:' .. line_name(t), str(t.made), '+inf')) do
+		if breaks.before(id, t.id) then return true end
+	end
+	return false
 end
 
 -- paused tells until when a pause keeps claims away from a lane: nil if none does, NEVER if it has no end.

@@ -157,5 +157,14 @@ local function fit(pick, t, L)
 		expire(t)
 		return false
 	end
+	if not t.asked and breaks.met(t) then
+		pick.ends = pick.ends - 1
+		if t.owned then
+			ask(t, 'order')
+		else
+			finish(t, 'failed', 'order', nil, req.broken)
+		end
+		return false
+	end
 	return true
 end

@@ -69,7 +69,7 @@ local function put_back(t, w)
 		r.settled = true
 		settle_staged(t)
 	else
-		local crash = w.death == 'proof' or w.death == 'gone' or w.death == 'silence' and not req.evidence
+		local crash = w.death == 'proof' or w.death == 'gone' or w.death == 'silence' and (w.remote or not req.evidence)
 		r.crash = crash or nil
 		take_back(t, w, crash)
 	end

@@ -61,21 +61,30 @@ submit_item = function(id, item, raw, follow)
 		refused.id = id
 		return refused
 	end
+	local replaced
 	if item.key then
 		local h = holder(item.kind, item.key)
 		if h and not follow and item.clash == 'reject' then
 			local answer = stands(h)
 			answer.err, answer.text = 'duplicate', fmt('unique key %q of kind %q is held by task %s', item.key, item.kind, uuid(h.id))
 			return answer
-		elseif h and item.clash == 'replace' and h.state ~= 'running' and not terminal(h.state) and not h.owned and not h.corrupt then
+		elseif h and item.clash == 'latest' and h.state == 'running' then
+			drop_key(h) -- it goes on without
+			replaced, h = h.id, nil
+		elseif h and (item.clash == 'replace' or item.clash == 'latest') and h.state ~= 'running' and not terminal(h.state) and not h.owned and not h.corrupt then
 			finish(h, 'cancelled', 'replaced')
 			drop_key(h)
+			replaced = h.id
 			h = holder(item.kind, item.key) -- what followed the ending may have taken the key
 		end
-		if h then return stands(h) end
+		if h then
+			local answer = stands(h)
+			answer.replaced = replaced
+			return answer
+		end
 	end
 	t = create(id, item, raw)
-	return { id = id, state = t.state, finger = item.finger }
+	return { id = id, state = t.state, finger = item.finger, replaced = replaced }
 end
 
 -- ask wants a task to end from outside: one that waits ends, one that runs is asked, an owned one is made ready to end itself.

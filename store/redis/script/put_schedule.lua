@@ -14,8 +14,15 @@ local s = {
 }
 if have then
 	s.made, s.lasttask = have.made, have.lasttask
-	if have.rule == req.rule then s.last = have.last end
+	if have.rule == req.rule then
+		s.last = have.last
+		if req.next and have.lastat and req.next <= have.lastat then -- a tick has come since the caller looked
+			s.nextat, req.next = have.nextat, have.nextmicros
+		end
+	end
+	s.lastat = s.last and have.lastat
 end
+s.nextmicros = req.next
 call('SET', key, pack(s))
 call('ZADD', P .. 'schedules', '0', req.name)
 if req.next and not req.paused then

@@ -57,6 +57,7 @@ end
 count_end(t, -1)
 next_round(t)
 event(t, 'again')
+breaks.mend(t)
 join_line(t)
 if g then reopen(g, t) end
 again(t)

@@ -24,7 +24,7 @@ local function claim_submitted(claim)
 		if not res.specs[i].err and t and t.state == 'ready' and not t.suspect then
 			local L = lane_of(t.queue, lane_name(t, false))
 			local line = L.ordered and call('ZRANGE', P .. 'line:' .. line_name(t), '0', '0')[1]
-			if not blocked(L) and (not line or line == t.id) then
+			if not blocked(L) and (not line or line == t.id and not breaks.met(t)) then
 				res.tasks[#res.tasks + 1] = claim_one(t, claim)
 				res.specs[i].state = 'running'
 			end

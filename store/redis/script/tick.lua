@@ -14,7 +14,7 @@ end
 local res = {}
 local last = task(s.lasttask)
 res.overlapped = last and not terminal(last.state) or nil
-if not req.skip and (not res.overlapped or s.overlap == 'allow') then
+if not req.skip and (not res.overlapped or (s.overlap or '') ~= '') then
 	local item = unpack_(s.task)
 	if req.delay > 0 then item.delay = (item.delay or 0) + req.delay end
 	item.next = item.onend and req.following or nil
@@ -22,6 +22,7 @@ if not req.skip and (not res.overlapped or s.overlap == 'allow') then
 	if not sub.err then res.task, s.lasttask = sub.id, sub.id end
 end
 s.last, s.nextat, s.upd = req.tick, req.nextat, now
+s.lastat, s.nextmicros = req.at, req.next
 call('SET', key, pack(s))
 if req.next then call('ZADD', P .. 'ticks', str(req.next), req.name) else call('ZREM', P .. 'ticks', req.name) end
 return answer(res)

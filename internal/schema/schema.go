@@ -1,40 +1,44 @@
-package endpoint
+// Package schema makes JSON Schemas of Go types, as encoding/json writes them, for OpenAPI documents.
+package schema
 
 import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"strings"
 	"time"
 )
 
-// schemas makes JSON Schemas of Go types, as encoding/json writes them. Named structs are described once, and referred to.
-type schemas struct {
-	all  map[string]any          // components/schemas
-	seen map[reflect.Type]string // their names
+// Object is a JSON object.
+type Object = map[string]any
+
+type object = Object
+
+// Set makes schemas. Named structs are described once, and referred to.
+type Set struct {
+	// All are the described ones, by name: components/schemas.
+	All map[string]any
+
+	given map[reflect.Type]Object
+	seen  map[reflect.Type]string // names
 }
 
-func newSchemas() *schemas {
-	return &schemas{all: map[string]any{}, seen: map[reflect.Type]string{}}
+// New makes an empty set. given are types whose JSON is not what their fields say.
+func New(given map[reflect.Type]Object) *Set {
+	s := &Set{All: map[string]any{}, seen: map[reflect.Type]string{}, given: map[reflect.Type]Object{
+		reflect.TypeFor[time.Time]():       {"type": "string", "format": "date-time"},
+		reflect.TypeFor[json.RawMessage](): {},
+	}}
+	maps.Copy(s.given, given)
+	return s
 }
 
-type object = map[string]any
-
-// given are types whose JSON is not what their fields say.
-var given = map[reflect.Type]object{
-	reflect.TypeFor[time.Time]():       {"type": "string", "format": "date-time"},
-	reflect.TypeFor[json.RawMessage](): {},
-	reflect.TypeFor[State](): {"type": "string", "enum": []any{
-		"Queued", "Scheduled", "InProgress", "Completed", "Failed", "Canceled",
-	}},
-	reflect.TypeFor[Problem](): {"$ref": "#/components/schemas/Problem"},
-}
-
-// of returns the schema of a type.
-func (g *schemas) of(t reflect.Type) object {
-	if s, ok := given[t]; ok {
+// Of returns the schema of a type.
+func (g *Set) Of(t reflect.Type) Object {
+	if s, ok := g.given[t]; ok {
 		return s
 	}
 	switch {
@@ -59,7 +63,7 @@ func (g *schemas) of(t reflect.Type) object {
 	case reflect.Slice, reflect.Array:
 		return g.list(t)
 	case reflect.Map:
-		return object{"type": []any{"object", "null"}, "additionalProperties": g.of(t.Elem())}
+		return object{"type": []any{"object", "null"}, "additionalProperties": g.Of(t.Elem())}
 	case reflect.Struct:
 		return g.refer(t)
 	}
@@ -72,10 +76,10 @@ func implements[I any](t reflect.Type) bool {
 }
 
 // orNull is the schema of a pointer.
-func (g *schemas) orNull(t reflect.Type) object {
-	s := g.of(t)
+func (g *Set) orNull(t reflect.Type) object {
+	s := g.Of(t)
 	if word, ok := s["type"].(string); ok {
-		s = object(clone(s))
+		s = maps.Clone(s)
 		s["type"] = []any{word, "null"}
 		return s
 	}
@@ -85,46 +89,38 @@ func (g *schemas) orNull(t reflect.Type) object {
 	return object{"anyOf": []any{s, object{"type": "null"}}}
 }
 
-func clone(s object) object {
-	c := object{}
-	for k, v := range s {
-		c[k] = v
-	}
-	return c
-}
-
-func (g *schemas) list(t reflect.Type) object {
+func (g *Set) list(t reflect.Type) object {
 	if t.Elem().Kind() == reflect.Uint8 && t.Kind() == reflect.Slice {
 		return object{"type": []any{"string", "null"}, "contentEncoding": "base64"}
 	}
 	if t.Kind() == reflect.Array {
-		return object{"type": "array", "items": g.of(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
+		return object{"type": "array", "items": g.Of(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
 	}
-	return object{"type": []any{"array", "null"}, "items": g.of(t.Elem())}
+	return object{"type": []any{"array", "null"}, "items": g.Of(t.Elem())}
 }
 
 var oddLetters = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // refer describes a struct under its name, and returns the way there. One without a name stands where it is used.
-func (g *schemas) refer(t reflect.Type) object {
+func (g *Set) refer(t reflect.Type) object {
 	if t.Name() == "" {
 		return g.fields(t)
 	}
 	name, known := g.seen[t]
 	if !known {
 		name = strings.Trim(oddLetters.ReplaceAllString(t.Name(), "_"), "_")
-		for n := 2; g.all[name] != nil; n++ {
+		for n := 2; g.All[name] != nil; n++ {
 			name = fmt.Sprintf("%s%d", strings.TrimRight(name, "0123456789"), n)
 		}
 		g.seen[t] = name
-		g.all[name] = object{} // a type that holds itself finds its name
-		g.all[name] = g.fields(t)
+		g.All[name] = object{} // a type that holds itself finds its name
+		g.All[name] = g.fields(t)
 	}
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
 // fields describes the fields of a struct. One that can be left out is not required.
-func (g *schemas) fields(t reflect.Type) object {
+func (g *Set) fields(t reflect.Type) object {
 	properties, required := object{}, []any{}
 	for _, f := range reflect.VisibleFields(t) {
 		tag := f.Tag.Get("json")
@@ -135,7 +131,7 @@ func (g *schemas) fields(t reflect.Type) object {
 		if name == "" {
 			name = f.Name
 		}
-		s := g.of(f.Type)
+		s := g.Of(f.Type)
 		if strings.Contains(options, "string") && s["type"] != nil {
 			s = object{"type": "string"}
 		}

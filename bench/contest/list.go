@@ -1,0 +1,116 @@
+package contest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/outlast-go/outlast/bench/part"
+	"github.com/outlast-go/outlast/bench/side"
+)
+
+// To add a bench, add it to benches: an Order that a contestant understands, its figures, and who takes part. What is no queue of
+// no-op tasks gets a measure of its own in package side; what needs several processes a Measure here.
+
+var engines = []string{"sqlite", "postgres", "redis"}
+
+// ours is Outlast with its defaults.
+var ours = Side{Name: side.Ours, Title: "outlast"}
+
+// bare is a store without a library.
+func bare(engine string) Side {
+	return Side{Name: side.Bare + engine, Title: "bare " + engine, Bare: true}
+}
+
+// peers of an engine, each at its default and at its best; a quick run leaves the defaults out.
+func peers(cfg Config, engine string) []Side {
+	all := map[string][]Side{
+		"sqlite": {
+			{Name: side.Backlite, Title: "backlite 0.6 (" + side.BackliteOn + "), 10 workers", Tasks: 4000},
+			{Name: side.Backlite, Setting: side.Best, Title: "backlite 0.6 (" + side.BackliteOn + "), 100 workers", Tasks: 4000},
+			{Name: "riversqlite", Program: "riversqlite", Title: "River 0.31, 100 workers", Tasks: 4000},
+			{Name: "riversqlite", Program: "riversqlite", Setting: side.Best, Title: "River 0.31, 1000 workers, 5 ms", Tasks: 6000},
+		},
+		"postgres": {
+			{Name: side.River, Title: "River 0.50, 100 workers", Tasks: 6000},
+			{Name: side.River, Setting: side.Best, Title: "River 0.50, 1000 workers, 5 ms"},
+		},
+		"redis": {
+			{Name: side.Asynq, Title: "asynq 0.26, defaults"},
+			{Name: side.Asynq, Setting: side.Best, Title: "asynq 0.26, 100 at once, 5 ms"},
+		},
+	}
+	var list []Side
+	for _, s := range all[engine] {
+		if !cfg.Quick || s.Setting == side.Best {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// best is the last peer of an engine: where a setting of the workers cannot matter, one of each is enough.
+func best(cfg Config, engine string) []Side {
+	cfg.Quick = true
+	return peers(cfg, engine)
+}
+
+func benches(cfg Config) []*Bench {
+	var list []*Bench
+	for _, e := range engines {
+		list = append(list, submits(cfg, e)...)
+		list = append(list, runs(cfg, e)...)
+		list = append(list, sagaBenches(cfg, e)...)
+		list = append(list, callBenches(cfg, e)...)
+		list = append(list, fleetBenches(cfg, e)...)
+	}
+	return list
+}
+
+var rate = []Value{{Name: "rate", Unit: "tasks/s"}}
+
+// window is how long one measurement takes.
+func window(cfg Config) time.Duration {
+	if cfg.Quick {
+		return 700 * time.Millisecond
+	}
+	return 3 * time.Second
+}
+
+func submits(cfg Config, e string) []*Bench {
+	sides := append([]Side{ours}, append(best(cfg, e), bare(e))...)
+	var list []*Bench
+	for _, g := range []int{1, 16} {
+		list = append(list, &Bench{
+			Name: fmt.Sprintf("submit %d", g), Engine: e, Title: fmt.Sprintf("tasks are submitted one after the other, by goroutines side by side: %d", g),
+			Order: part.Order{Bench: "submit", Goroutines: g, For: window(cfg)}, Values: rate, Sides: sides,
+		})
+	}
+	return append(list, &Bench{
+		Name: "submit bulk", Engine: e, Title: "one goroutine submits 1,000 tasks per call",
+		Order: part.Order{Bench: "bulk", For: window(cfg)}, Values: rate, Sides: sides,
+	})
+}
+
+func runs(cfg Config, e string) []*Bench {
+	backlog, through, samples := 200_000, 40_000, 500
+	if cfg.Quick {
+		backlog, through, samples = 20_000, 8_000, 100
+	}
+	all := append([]Side{ours}, append(peers(cfg, e), bare(e))...)
+	return []*Bench{
+		{
+			Name: "drain", Engine: e, Title: "tasks that do nothing are run; all are there when it begins",
+			Order: part.Order{Bench: "drain", Tasks: backlog, For: 2 * window(cfg)}, Values: rate, Sides: all,
+		},
+		{
+			Name: "end to end", Engine: e, Title: "16 goroutines submit tasks while one process runs them",
+			Order: part.Order{Bench: "through", Tasks: through, Goroutines: 16, For: 3 * window(cfg)}, Values: rate, Sides: all[:len(all)-1],
+		},
+		{
+			Name: "idle latency", Engine: e, Title: "from the call that submits until the task runs, 100 a second, nothing else to do",
+			Order:  part.Order{Bench: "latency", Tasks: samples},
+			Values: []Value{{Name: "p50", Unit: "ms", Less: true, Suffix: " p50"}, {Name: "p99", Unit: "ms", Less: true, Suffix: " p99"}},
+			Sides:  all[:len(all)-1],
+		},
+	}
+}

@@ -1,0 +1,142 @@
+package contest
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/outlast-go/outlast/bench/part"
+)
+
+// Results are those of a whole run.
+type Results struct {
+	Date    time.Time
+	Took    time.Duration
+	Machine Machine
+	Quick   bool
+	Rows    []Row
+}
+
+// Row is one comparison: a figure of ours beside that of one other.
+type Row struct {
+	Bench    string  `json:"bench"`
+	Engine   string  `json:"engine"`
+	Ours     float64 `json:"ours"`
+	Peer     float64 `json:"peer"`
+	PeerName string  `json:"peer_name"`
+	// Ratio is ours / peer, whichever is better.
+	Ratio  float64 `json:"ratio"`
+	Unit   string  `json:"unit"`
+	Rounds int     `json:"rounds"`
+	// Spread is (most − least) / median of the rounds, the larger of both sides.
+	Spread float64 `json:"spread"`
+
+	// Better is the factor by which ours is better, and below 1 if it is worse.
+	Better float64 `json:"better"`
+	Less   bool    `json:"less_is_better"`
+	Bare   bool    `json:"bare_limit"`
+	// Microseconds of CPU per task; negative if they cannot be told.
+	OursCPU       float64 `json:"ours_cpu_us"`
+	OursServerCPU float64 `json:"ours_server_cpu_us"`
+	PeerCPU       float64 `json:"peer_cpu_us"`
+	PeerServerCPU float64 `json:"peer_server_cpu_us"`
+	Durability    string  `json:"durability"`
+	Title         string  `json:"title"`
+	OursSpread    float64 `json:"ours_spread"`
+	PeerSpread    float64 `json:"peer_spread"`
+	// AtLeast says that the peer's figure is a lower bound: it was not waited for any longer.
+	AtLeast bool   `json:"peer_at_least,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// rows are the comparisons of ours with each other side, for each figure of the bench.
+func (s *series) rows() []Row {
+	var list []Row
+	for _, v := range s.bench.Values {
+		ours := sum(s.reports[0], v.Name)
+		for i, side := range s.bench.Sides[1:] {
+			peer := sum(s.reports[i+1], v.Name)
+			r := Row{
+				Bench: s.bench.Name + v.Suffix, Engine: s.bench.Engine, Unit: v.Unit, Less: v.Less, Title: s.bench.Title,
+				PeerName: side.Title, Bare: side.Bare, Durability: durability[s.bench.Engine],
+				Ours: ours.median, Peer: peer.median, Rounds: min(ours.n, peer.n), Spread: tidy(max(ours.spread, peer.spread)),
+				OursCPU: ours.cpu, OursServerCPU: ours.server, PeerCPU: peer.cpu, PeerServerCPU: peer.server,
+				OursSpread: tidy(ours.spread), PeerSpread: tidy(peer.spread), AtLeast: side.AtLeast > 0 && peer.median >= side.AtLeast,
+			}
+			for _, err := range []error{s.errs[0], s.errs[i+1]} {
+				if err != nil {
+					r.Error = err.Error()
+				}
+			}
+			if r.Ours > 0 && r.Peer > 0 {
+				r.Ratio = tidy(r.Ours / r.Peer)
+				r.Better = r.Ratio
+				if r.Less {
+					r.Better = tidy(r.Peer / r.Ours)
+				}
+			}
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// summary is what the rounds of one side gave.
+type summary struct {
+	n              int
+	median, spread float64
+	cpu, server    float64
+}
+
+func sum(reports []part.Report, name string) summary {
+	var values, cpu, server []float64
+	for _, r := range reports {
+		values, cpu, server = append(values, r.Values[name]), append(cpu, r.CPU), append(server, r.ServerCPU)
+	}
+	s := summary{n: len(values), median: tidy(median(values)), cpu: tidy(median(cpu)), server: tidy(median(server))}
+	if s.median > 0 {
+		s.spread = (slices.Max(values) - slices.Min(values)) / s.median
+	}
+	return s
+}
+
+func median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	list = slices.Sorted(slices.Values(list))
+	if n := len(list); n%2 == 0 {
+		return (list[n/2-1] + list[n/2]) / 2
+	}
+	return list[len(list)/2]
+}
+
+// tidy keeps four digits: the others are noise.
+func tidy(v float64) float64 {
+	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-3)
+	v = math.Round(v/unit) * unit
+	f, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	if err != nil {
+		return v
+	}
+	return f
+}
+
+// Figure writes a number as people read it.
+func Figure(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 100_000:
+		return strconv.FormatFloat(v/1000, 'f', 0, 64) + "k"
+	case a >= 10_000:
+		return strconv.FormatFloat(v/1000, 'f', 1, 64) + "k"
+	case a >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}

@@ -1,0 +1,79 @@
+// Command bench measures Outlast beside its peers and beside the bare stores, in rounds that take turns, on private servers and
+// files. It prints a table and writes latest.json and a plot per bench; with -write also BENCHMARKS.md of the repository.
+//
+//	go run . -quick            # under five minutes on two cores
+//	go run . -only drain       # benches whose engine/name match
+//	go run . -write            # a full run into BENCHMARKS.md
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/outlast-go/outlast/bench/contest"
+	"github.com/outlast-go/outlast/bench/part"
+	"github.com/outlast-go/outlast/bench/report"
+	"github.com/outlast-go/outlast/bench/side"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "part" {
+		os.Exit(part.Main(side.Measure))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	quick := flags.Bool("quick", false, "short measurements, peers at their best alone; no further round after four minutes")
+	only := flags.String("only", "", "run benches whose engine/name match this regular `expression`")
+	rounds := flags.Int("rounds", 0, "how many `rounds`; default 5, quick 3")
+	out := flags.String("out", "out", "write results and plots into this `folder`")
+	write := flags.Bool("write", false, "write BENCHMARKS.md, in the folder above")
+	huge := flags.Bool("huge", false, "fill the store with 10,000,000 finished tasks, not 1,000,000")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	cfg := contest.Config{Quick: *quick, Rounds: *rounds, Huge: *huge, Source: ".", Log: os.Stderr}
+	var err error
+	if cfg.Only, err = regexp.Compile(*only); err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	if cfg.Rounds == 0 {
+		cfg.Rounds = 5
+		if *quick {
+			cfg.Rounds = 3
+		}
+	}
+	if *quick {
+		cfg.Budget = 4 * time.Minute
+	}
+	if *write && (*quick || *only != "") {
+		return errors.New("-write needs a full run: leave out -quick and -only")
+	}
+	r, err := contest.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	report.Table(os.Stdout, r)
+	if err := report.Save(*out, r); err != nil {
+		return err
+	}
+	if *write {
+		return report.Write("..", r)
+	}
+	return nil
+}

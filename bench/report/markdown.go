@@ -1,0 +1,79 @@
+package report
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/outlast-go/outlast/bench/contest"
+)
+
+// Write makes BENCHMARKS.md of a full run, and the plots that it shows, below the root of the repository.
+func Write(root string, r contest.Results) error {
+	const shown = "bench/out/full" // the one folder of results that is kept in the repository
+	if err := Save(filepath.Join(root, filepath.FromSlash(shown)), r); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, "BENCHMARKS.md"), []byte(Markdown(r, shown)), 0o644)
+}
+
+// Markdown is the page, with its plots in a folder.
+func Markdown(r contest.Results, folder string) string {
+	var b strings.Builder
+	m := r.Machine
+	fmt.Fprintf(&b, "# Benchmarks\n\nMade by `make bench WRITE=1` (in `bench/`: `go run . -write`) and by nobody's hand. Ratios are what counts: all sides of a comparison ran\n"+
+		"on the same machine in turn, round after round. Figures are medians; spread is half of (most − least) / median over the rounds, the larger of both sides;\n"+
+		"differences below it are none. CPU is microseconds per task of the program + the store's server. Outlast runs with the defaults of its configuration.\n\n")
+	fmt.Fprintf(&b, "| | |\n|---|---|\n| date | %s, took %v |\n| machine | %d cores, %s, %s |\n| system | %s, %s |\n| servers | %s, private, on the loopback |\n",
+		r.Date.Format("2006-01-02 15:04 UTC"), r.Took.Round(time.Second), m.Cores, m.CPU, m.Memory, m.System, m.Go, strings.Join(m.Servers, ", "))
+	fmt.Fprintf(&b, "| durability | the same on both sides of each comparison: it stands above each table |\n")
+	lost(&b, r)
+	for _, bench := range names(r) {
+		section(&b, r, bench, folder)
+	}
+	return b.String()
+}
+
+// lost lists the comparisons with peers that Outlast did not win.
+func lost(b *strings.Builder, r contest.Results) {
+	fmt.Fprintf(b, "\n## Lost\n\n")
+	n := 0
+	for _, row := range r.Rows {
+		if row.Bare || row.Better >= 1 || row.Better == 0 {
+			continue
+		}
+		n++
+		fmt.Fprintf(b, "- %s, %s: %s %s; %s has %s.\n", row.Bench, row.Engine, contest.Figure(row.Ours), row.Unit, row.PeerName, other(row))
+	}
+	if n == 0 {
+		fmt.Fprintf(b, "No comparison with a peer.\n")
+	}
+}
+
+func section(b *strings.Builder, r contest.Results, bench, folder string) {
+	first, engine := true, ""
+	for _, row := range r.Rows {
+		if row.Bench != bench {
+			continue
+		}
+		if first {
+			fmt.Fprintf(b, "\n## %s\n\n%s.\n\n![%s](%s/%s)\n", title(bench), title(row.Title), bench, folder, file(bench))
+			first = false
+		}
+		if row.Engine != engine {
+			engine = row.Engine
+			fmt.Fprintf(b, "\n%s (%s)\n\n| beside | theirs | ours | unit | ours is better by | spread | rounds | CPU theirs | CPU ours |\n|---|---|---|---|---|---|---|---|---|\n", engine, row.Durability)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | ±%.0f %% | %d | %s | %s |\n", name(row), other(row), contest.Figure(row.Ours), row.Unit,
+			better(row), row.Spread*50, row.Rounds, cpu(row.PeerCPU, row.PeerServerCPU), cpu(row.OursCPU, row.OursServerCPU))
+	}
+}
+
+func title(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

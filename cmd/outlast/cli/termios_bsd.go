@@ -1,0 +1,11 @@
+//go:build unix && !linux && !solaris && !aix
+
+package cli
+
+import "golang.org/x/sys/unix"
+
+// How the modes of a terminal are read and set.
+const (
+	getTermios = unix.TIOCGETA
+	setTermios = unix.TIOCSETA
+)

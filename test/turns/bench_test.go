@@ -1,0 +1,169 @@
+//go:build unix
+
+package turns
+
+import (
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/outlast-go/outlast/cmd/outlast/engine"
+	"github.com/outlast-go/outlast/store"
+	"github.com/outlast-go/outlast/test/servers"
+)
+
+// bench is a store and a worker on it.
+type bench struct {
+	b  *testing.B
+	st store.Store
+}
+
+func newID() store.ID {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return store.MakeID(time.Now(), random)
+}
+
+// onEngines runs a benchmark on each engine.
+func onEngines(b *testing.B, fn func(w *bench)) {
+	for name, url := range map[string]func(b *testing.B) string{
+		"memory":   func(*testing.B) string { return "memory:" },
+		"sqlite":   func(b *testing.B) string { return "sqlite:" + filepath.Join(b.TempDir(), "bench.db") },
+		"postgres": func(b *testing.B) string { return servers.StartPostgres(b).URL() },
+		"redis":    func(b *testing.B) string { return servers.NewRedis(b, servers.RedisConfig{}).URL() },
+	} {
+		b.Run(name, func(b *testing.B) {
+			st, err := engine.Open(b.Context(), url(b))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = st.Close() }()
+			w := &bench{b, st}
+			err = st.Join(b.Context(), store.JoinRequest{ID: "bench", Beat: time.Minute, DeadAfter: 10 * time.Minute})
+			if err != nil {
+				b.Fatal(err)
+			}
+			fn(w)
+		})
+	}
+}
+
+// fill submits tasks, n at a time.
+func (w *bench) fill(n int, spec func(i int) store.Spec) {
+	for from := 0; from < n; from += 500 {
+		var specs []store.Spec
+		for i := from; i < min(from+500, n); i++ {
+			s := spec(i)
+			s.ID, s.Kind = newID(), "work"
+			specs = append(specs, s)
+		}
+		if _, err := w.st.Submit(w.b.Context(), store.SubmitRequest{Specs: specs}); err != nil {
+			w.b.Fatal(err)
+		}
+	}
+}
+
+// turn claims up to n tasks of a queue and completes them. It returns how long the claim took.
+func (w *bench) turn(queue, cursor string, n int) (time.Duration, string) {
+	begin := time.Now()
+	res, err := w.st.Claim(w.b.Context(), store.ClaimRequest{
+		Worker: "bench", Nonce: newID(), Kinds: []string{"work"}, Queues: []store.QueueSlots{{Queue: queue, Slots: n, Cursor: cursor}},
+	})
+	took := time.Since(begin)
+	if err != nil || len(res.Tasks) != n {
+		w.b.Fatalf("Claim = %d tasks, %v, want %d", len(res.Tasks), err, n)
+	}
+	var items []store.Completion
+	for _, t := range res.Tasks {
+		items = append(items, store.Completion{Fence: t.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}})
+	}
+	if _, err := w.st.Complete(w.b.Context(), store.CompleteRequest{Items: items}); err != nil {
+		w.b.Fatal(err)
+	}
+	return took, res.Cursors[queue]
+}
+
+func median(list []time.Duration) time.Duration {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// Claims under a limit, with two rates, beside claims without: in turn, so that whatever else the machine does hits both.
+func BenchmarkClaimsUnderLimits(b *testing.B) {
+	const size, rounds = 20, 60
+	onEngines(b, func(w *bench) {
+		limit := store.Limit{Key: "l", Running: 1 << 20, Rates: []store.Rate{{N: 1 << 20, Per: time.Second}, {N: 1 << 28, Per: time.Hour}}}
+		if _, err := w.st.PutLimit(w.b.Context(), limit); err != nil {
+			w.b.Fatal(err)
+		}
+		for w.b.Loop() {
+			w.fill(size*rounds, func(int) store.Spec { return store.Spec{Queue: "plain"} })
+			w.fill(size*rounds, func(int) store.Spec { return store.Spec{Queue: "bound", Limit: "l"} })
+			var plain, bound []time.Duration
+			for range rounds {
+				p, _ := w.turn("plain", "", size)
+				l, _ := w.turn("bound", "", size)
+				plain, bound = append(plain, p), append(bound, l)
+			}
+			w.b.ReportMetric(float64(median(bound))/float64(median(plain)), "limited/plain")
+			w.b.ReportMetric(float64(median(plain).Microseconds()), "plain-µs")
+		}
+	})
+}
+
+// The same claims before and after 100,000 keys have got limits that nothing runs under.
+func BenchmarkClaimsBesideIdleKeys(b *testing.B) {
+	const size, rounds, keys = 20, 60, 100_000
+	onEngines(b, func(w *bench) {
+		measure := func() time.Duration {
+			w.fill(size*rounds, func(int) store.Spec { return store.Spec{Queue: "q", Limit: "busy"} })
+			var took []time.Duration
+			for range rounds {
+				d, _ := w.turn("q", "", size)
+				took = append(took, d)
+			}
+			return median(took)
+		}
+		put := func(key string) {
+			if _, err := w.st.PutLimit(w.b.Context(), store.Limit{Key: key, Running: 1 << 20}); err != nil {
+				w.b.Fatal(err)
+			}
+		}
+		put("busy")
+		for w.b.Loop() {
+			before := measure()
+			for i := range keys {
+				put(fmt.Sprintf("idle %d", i))
+			}
+			w.b.ReportMetric(float64(measure())/float64(before), "after/before")
+		}
+	})
+}
+
+// Claims from a queue with many lanes that all have work, beside one with ten.
+func BenchmarkClaimsFromManyLanes(b *testing.B) {
+	const size, rounds = 10, 20
+	for _, lanes := range []int{100, 1_000, 10_000} {
+		b.Run(fmt.Sprint(lanes), func(b *testing.B) {
+			onEngines(b, func(w *bench) {
+				for w.b.Loop() {
+					w.fill(size*rounds*2, func(i int) store.Spec { return store.Spec{Queue: "few", Lane: fmt.Sprint(i % 10)} })
+					w.fill(max(lanes, size*rounds*2), func(i int) store.Spec { return store.Spec{Queue: "many", Lane: fmt.Sprint(i % lanes)} })
+					var few, many []time.Duration
+					cursors := [2]string{}
+					for range rounds {
+						var a, c time.Duration
+						a, cursors[0] = w.turn("few", cursors[0], size)
+						c, cursors[1] = w.turn("many", cursors[1], size)
+						few, many = append(few, a), append(many, c)
+					}
+					w.b.ReportMetric(float64(median(many))/float64(median(few)), "many/few")
+					w.b.ReportMetric(float64(median(many).Microseconds()), "many-µs")
+				}
+			})
+		})
+	}
+}
