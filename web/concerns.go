@@ -22,12 +22,16 @@ func (q *request) concerns(ctx context.Context, queues []queueRow, workers []ker
 	if n := len(held); n > 0 {
 		list = append(list, concern{"bad", plural(n, "task is", "tasks are") + " held for an operator", "/tasks?state=held"})
 	}
-	if recent := dead.since(q.now.Add(-time.Hour)); recent > 0 {
-		text := plural(recent, "task has", "tasks have") + " failed in the last hour"
-		if dead.More && recent == dead.Count {
-			text = "More than " + text
-		}
-		list = append(list, concern{"bad", text, "/dead"})
+	hour, err := q.minutes(ctx, 60)
+	if err != nil {
+		return nil, err
+	}
+	var failed int64
+	for i := range hour {
+		failed += hour[i].Failed
+	}
+	if failed > 0 && dead.Count > 0 {
+		list = append(list, concern{"bad", plural(failed, "task has", "tasks have") + " failed in the last hour", "/dead"})
 	}
 	for _, p := range pauses {
 		if p.Until.IsZero() && p.Scope.Kind != breakerKind {

@@ -21,16 +21,6 @@ type deadSample struct {
 	More  bool
 }
 
-func (d *deadSample) since(t time.Time) int {
-	n := 0
-	for i := range d.Tasks {
-		if d.Tasks[i].EndedAt.After(t) {
-			n++
-		}
-	}
-	return n
-}
-
 // deadSample reads the newest that have failed, so many at most.
 func (q *request) deadSample(ctx context.Context, most int) (deadSample, error) {
 	return once(ctx, &q.h.reads, "dead/"+strconv.Itoa(most), 3*time.Second, func(ctx context.Context) (deadSample, error) {
