@@ -88,7 +88,7 @@ func (q *request) newest(ctx context.Context, f kernel.Filter, page kernel.PageR
 	first := q.latest()
 	rest, second := strings.CutPrefix(page.Cursor, made)
 	if second {
-		page.Cursor = rest
+		page.Cursor, page.Limit = rest, min(page.Limit, pageRows) // where they end is only seen by reading beyond
 		p, err := q.h.k.List(ctx, f, page)
 		if i := slices.IndexFunc(p.Items, func(t kernel.Task) bool { return t.ID.String() <= first.String() }); i >= 0 {
 			p.Items, p.Cursor = p.Items[:i], "" // these came first
