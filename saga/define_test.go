@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -181,5 +182,25 @@ func TestPlanAndMermaid(t *testing.T) {
 	}
 	if def.Hash() == "" || def.Hash() != mixed(w, true, true).Hash() {
 		t.Error("policies and queues are part of the hash")
+	}
+}
+
+func TestAnOutlineTellsStepsAndEdges(t *testing.T) {
+	t.Parallel()
+	approve := saga.NewSignal[string]("approve")
+	def := saga.Define("outlined", func(b *saga.Builder[int]) *saga.Node[int] {
+		a := saga.Step1(b, "a", func(_ context.Context, n int) (int, error) { return n, nil }, b.In())
+		w := saga.Wait(b, approve).After(a)
+		return saga.Step2(b, "c", func(_ context.Context, n int, _ string) (int, error) { return n, nil }, a, w)
+	})
+	o := def.Outline()
+	if o.Name != "outlined" || o.Kind != def.Kind() || o.Hash != def.Hash() || len(o.Steps) != 3 {
+		t.Fatalf("Outline = %+v, want the three steps of %s", o, def.Kind())
+	}
+	if w := o.Steps[1]; w.What != "wait" || w.Signal != "approve" || !slices.Equal(w.After, []string{"a"}) || len(w.Takes) != 0 {
+		t.Errorf("the wait is %+v, want it after a", w)
+	}
+	if c := o.Steps[2]; !slices.Equal(c.Takes, []string{"a", "approve"}) || len(c.After) != 0 {
+		t.Errorf("the last step is %+v, want it to take both", c)
 	}
 }

@@ -73,18 +73,27 @@ func (n *node) label(state string) string {
 	if n.queue != "" {
 		text += " → " + n.queue
 	}
-	for _, c := range []struct {
-		is   bool
-		word string
-	}{{n.pure, "pure"}, {n.pivot, "pivot"}, {n.bestEffort, "best effort"}, {n.undoable(), "undo"}, {n.compensate != nil, "compensate"}} {
-		if c.is {
-			text += ", " + c.word
-		}
+	for _, word := range n.marks() {
+		text += ", " + word
 	}
 	if state != "" {
 		text += ": " + state
 	}
 	return text
+}
+
+// marks are the words for what is special about a node.
+func (n *node) marks() []string {
+	var list []string
+	for _, c := range []struct {
+		is   bool
+		word string
+	}{{n.pure, "pure"}, {n.pivot, "pivot"}, {n.bestEffort, "best effort"}, {n.undoable(), "undo"}, {n.compensate != nil, "compensate"}} {
+		if c.is {
+			list = append(list, c.word)
+		}
+	}
+	return list
 }
 
 func mermaidID(path string) string {

@@ -125,8 +125,8 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 	}
 	args = append(args, limit)
 	tail := " order by " + order + " limit $" + strconv.Itoa(len(args))
-	if !f.Group.IsZero() && len(f.Labels) == 0 {
-		return s.memberQuery(b.String()+tail, strconv.Itoa(len(args))), args, nil
+	if len(f.Labels) == 0 {
+		return s.pageQuery(b.String()+tail, order, strconv.Itoa(len(args))), args, nil
 	}
 	return s.q.get("task_all") + b.String() + tail, args, nil
 }
@@ -143,11 +143,11 @@ func storedStates(list []store.State) []string {
 	return states
 }
 
-// memberQuery lists members of a group: it picks the page by the indexes of both tables first, and reads no more than that. Asked for all
-// at once, the server joins and sorts the whole group for each page.
-func (s *Store) memberQuery(rest, limit string) string {
-	return s.q.get("task_all") + " where f.id = any (array(select p.id from ((" + s.q.get("member_live") + rest + ") union all (" +
-		s.q.get("member_ended") + rest + ")) p order by p.line, p.id limit $" + limit + ")) order by f.line, f.id"
+// pageQuery picks a page by the indexes of both tables first, and reads no more than that. Asked for all at once, the server joins and sorts
+// all tasks, or the whole group, for each page.
+func (s *Store) pageQuery(rest, order, limit string) string {
+	return s.q.get("task_all") + " where f.id = any (array(select p.id from ((" + s.q.get("place_live") + rest + ") union all (" +
+		s.q.get("place_ended") + rest + ")) p order by " + strings.ReplaceAll(order, "f.", "p.") + " limit $" + limit + ")) order by " + order
 }
 
 func jsonText(list []string) string {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sees to it that what the tests start is on this machine: PostgreSQL, pgbouncer, Redis with Sentinel, curl, Python. Silent if they
+# Sees to it that what the tests start is on this machine: PostgreSQL, pgbouncer, Redis with Sentinel, curl, Python, Chromium. Silent if they
 # are. On Debian and Ubuntu, as root, it installs what is missing, after saying so; elsewhere it says what to do, and fails.
 # OUTLAST_TEST_POSTGRES and OUTLAST_TEST_REDIS name servers to use instead. Tests that kill and restart a server spare those: without the
 # programs such a test fails, and says so.
@@ -23,6 +23,7 @@ need() {
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 need curl curl       # for the transcripts of docs/endpoints.md, and the worker in shell
 need python3 python3 # for the worker in Python
+need chromium chromium # for the dashboard, in test/web
 if [ -z "${OUTLAST_TEST_POSTGRES:-}" ]; then
 	need postgresql postgres /usr/lib/postgresql/*/bin/postgres
 	need pgbouncer pgbouncer

@@ -28,10 +28,10 @@ select task, id, name, body, sent_at from ns.message where pos is not null order
 -- name: task_all returns all tasks.
 select :task from ns.full_task f;
 
--- name: member_live returns where members stand that have not ended.
+-- name: place_live returns where tasks stand in lists that have not ended.
 select f.id, f.line from ns.task f;
 
--- name: member_ended returns where members stand that have.
+-- name: place_ended returns where those stand that have.
 select f.id, f.line from ns.ended f;
 
 -- name: key_all returns the unique keys that are held.
