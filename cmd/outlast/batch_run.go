@@ -20,7 +20,7 @@ import (
 func batchRunCommand() *cli.Command {
 	return &cli.Command{
 		Name: "run", Short: "send one HTTP request for every row of a file, and write the answers",
-		Long: "Each row is a column of values; {{.name}} in --url, --body and --header stands for one: as JSON in the body, escaped in the URL, as it is in\n" +
+		Long: "A row has columns; {{.name}} in --url, --body and --header stands for the one of that name: as JSON in the body, escaped in the URL, as it is in\n" +
 			"a header ({{raw .name}}: the bare text anywhere). Answers 408, 425, 429, 5xx and lost connections are tried again, as the server asks for it.\n" +
 			"It survives Ctrl-C, kill -9 and a reboot: the same command again goes on where it stopped, and sends nothing again that has been answered.\n" +
 			"Requests carry an Idempotency-Key that is the same on every attempt. Values of headers are not stored.\n" +
@@ -186,6 +186,16 @@ func (r *running) watch(ctx context.Context, h *batch.Handle[json.RawMessage, ro
 	}
 }
 
+// write writes the answers to where they are wanted.
+func (r *running) write(ctx context.Context, h *batch.Handle[json.RawMessage, rowcall.Answer]) (err error) {
+	if r.out == "-" {
+		_, err = rowcall.WriteTo(ctx, h, r.l.Out)
+	} else {
+		_, err = rowcall.Write(ctx, h, r.out)
+	}
+	return err
+}
+
 // outcome is how a run ended, as it is printed for programs.
 type outcome struct {
 	batchView
@@ -198,7 +208,7 @@ type outcome struct {
 func (r *running) finish(ctx context.Context, h *batch.Handle[json.RawMessage, rowcall.Answer], s batch.Status) error {
 	o := outcome{batchView: viewOf(s), Done: s.State.Ended(), Bad: r.bad}
 	if o.Done {
-		if _, err := rowcall.Write(ctx, h, r.out); err != nil {
+		if err := r.write(ctx, h); err != nil {
 			return fmt.Errorf("the answers could not be written to %s: %w; the same command again writes them", r.out, err)
 		}
 		o.Out = r.out

@@ -242,6 +242,22 @@ func TestRowsThatFailAreToldAndTriedAgain(t *testing.T) {
 	}
 }
 
+// Rows may come from the standard input; the answers then go to the standard output.
+func TestARunBetweenPipes(t *testing.T) {
+	t.Parallel()
+	s := listen(t, nil)
+	var out, errs bytes.Buffer
+	w := cli.Plain(&out, &errs)
+	w.In = strings.NewReader("{\"id\":1}\n{\"id\":\"a b/c\"}\n")
+	code := runIn(t.Context(), []string{"batch", "run", "--store", fresh(t), "--rows", "-", "--form", "jsonl", "--url", s.URL + "/{{.id}}"}, w)
+	if code != cli.OK || strings.Count(out.String(), "\n") != 2 || !strings.HasPrefix(out.String(), `{"line":1,"input":{"id":1},"state":"success","status":200`) {
+		t.Errorf("exit code %d: %s%s", code, &out, &errs)
+	}
+	if s.asked["/1"] != 1 || s.asked["/a b/c"] != 1 {
+		t.Errorf("asked for %v", s.asked)
+	}
+}
+
 // What is wrong is told in one line, and nothing is sent.
 func TestARunWithBadInput(t *testing.T) {
 	t.Parallel()

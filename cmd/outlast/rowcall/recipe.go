@@ -169,20 +169,15 @@ func (k *Kitchen) Check(row map[string]json.RawMessage) error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("--url gives %q, which is no absolute http or https URL", req.URL)
 	}
-	if k.body != nil && strings.HasPrefix(strings.TrimSpace(k.recipe.Body), "{") && len(k.contentType()) == 0 && !json.Valid(req.Body) {
+	if k.body != nil && strings.HasPrefix(strings.TrimSpace(k.recipe.Body), "{") && !k.typed() && !json.Valid(req.Body) {
 		return fmt.Errorf("--body gives %.120q, which is no JSON: columns bring their own quotes, so write {\"q\": {{.question}}}", req.Body)
 	}
 	return nil
 }
 
-// contentType is what the recipe itself says of the body.
-func (k *Kitchen) contentType() string {
-	for _, line := range k.header {
-		if strings.EqualFold(line.name, "Content-Type") {
-			return line.name
-		}
-	}
-	return ""
+// typed reports whether the recipe itself says what the body is.
+func (k *Kitchen) typed() bool {
+	return slices.ContainsFunc(k.header, func(line headerLine) bool { return strings.EqualFold(line.name, "Content-Type") })
 }
 
 var noEntry = regexp.MustCompile(`map has no entry for key "([^"]*)"`)

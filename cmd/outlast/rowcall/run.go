@@ -120,9 +120,6 @@ type Line struct {
 
 // Write writes the results of all rows to a file, by line. Whoever reads it finds the results before, or all of these.
 func Write(ctx context.Context, h *batch.Handle[json.RawMessage, Answer], path string) (n int64, err error) {
-	if path == "-" {
-		return WriteTo(ctx, h, os.Stdout)
-	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return 0, err
