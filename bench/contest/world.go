@@ -64,7 +64,7 @@ func (w *World) launch(postgres, redis bool) {
 	}
 	if redis {
 		w.redis = servers.NewRedis(w, servers.RedisConfig{Fsync: "everysec"})
-		w.flush = func() { w.redis.Do("FLUSHALL") }
+		w.flush = func() { w.redis.Do("FLUSHALL", "ASYNC") }
 	}
 	w.machine = w.look()
 }

@@ -50,6 +50,14 @@ begin
 	return done;
 end $$;
 
+-- waiting_members locks up to n members after a given one that wait for their group to open.
+create or replace function waiting_members(of uuid, after uuid, n bigint) returns uuid[] language sql as $$
+	select coalesce(array_agg(w.id order by w.id), '{}') from (
+		select id from task where grp = of and state = 'held' and reason = 'group' and id > coalesce(after, '00000000-0000-0000-0000-000000000000')
+		order by id limit n for update skip locked
+	) w
+$$;
+
 -- tend_group does up to n steps of what a ripe group, which is locked, needs.
 create or replace function tend_group(g grp, n bigint, now bigint, out freed bigint, out aborted bigint, out marked bigint) language plpgsql as $$
 declare
@@ -70,9 +78,10 @@ begin
 	end if;
 	select * into g from grp where id = g.id;
 	if g.state = 'open' and n > aborted then
-		select coalesce(array_agg(w.id), '{}') into list from (
-			select id from task where grp = g.id and state = 'held' and reason = 'group' order by id limit n - aborted for update skip locked
-		) w;
+		list := waiting_members(g.id, g.freed_to, n - aborted);
+		if list = '{}' and g.waiting > 0 then -- others had locked some that it passed over
+			list := waiting_members(g.id, null, n - aborted);
+		end if;
 		with moved as (
 			update task o set
 				state = case when o.due_at > now then 'scheduled' else 'ready' end, reason = '', version = o.version + 1, updated_at = now,
@@ -82,14 +91,18 @@ begin
 			returning o.id, o.queue
 		)
 		select count(*), count(note_task(id)) + (select count(note_work(queue)) from (select distinct queue from moved) q) into freed from moved;
-		update grp set waiting = waiting - freed where id = g.id;
+		update grp set waiting = waiting - freed, freed_to = list[cardinality(list)] where id = g.id;
 	end if;
 	if g.expiring and n > aborted + freed then
-		for t in select * from ended where grp = g.id and stage = 3 order by id limit n - aborted - freed for update skip locked loop
-			update ended set stage = 4 where id = t.id;
-			perform may_expire(t.id);
-			marked := marked + 1;
-		end loop;
+		select coalesce(array_agg(w.id), '{}') into list from (
+			select id from ended where grp = g.id and stage = 3 order by id limit n - aborted - freed for update skip locked
+		) w;
+		marked := cardinality(list);
+		update ended set stage = 4, expire_at = case
+			when expire_at is null and state <> 'failed' and not follows and retention > 0
+			then ended_at + greatest(retention, current_setting('outlast.horizon')::bigint) else expire_at end
+		where id = any (list);
+		perform may_expire(id) from ended where id = any (list) and expire_at is null and (follows or retention = 0);
 		update grp set ended = ended - marked where id = g.id;
 	end if;
 end $$;
