@@ -22,7 +22,7 @@ var (
 
 // schemaVersion is the number of the last migration. The functions belong to it: one that changes needs a new number, as programs of
 // the old one call it, too.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // migrationLock is the key of the lock under which schemas are made; one for all namespaces, as extensions of the server's catalogue
 // do not always bear being made side by side.
@@ -119,7 +119,7 @@ type queries struct {
 }
 
 // readQueries reads the statements. In them ns and :schema stand for the schema, :name for its name as a text, :task for the columns of
-// a task, :given for those of one that a claim hands out, which has no history.
+// a task, :given for those of one that a claim hands out, which has no history, :brief for those of one without its payload.
 func readQueries(schema string) (*queries, error) {
 	q := &queries{schema: schema, texts: map[string]string{}}
 	quoted := pgx.Identifier{schema}.Sanitize()
@@ -142,11 +142,17 @@ func readQueries(schema string) (*queries, error) {
 				}
 			}
 			body = strings.TrimSuffix(strings.TrimSpace(strings.Join(lines, "\n")), ";")
-			body = strings.NewReplacer("ns.", quoted+".", ":schema", quoted, ":name", schema, ":given", strings.Replace(list("c.", columns), "c.history", "null::jsonb", 1), ":task", list("f.", columns)).Replace(body)
+			body = strings.NewReplacer("ns.", quoted+".", ":schema", quoted, ":name", schema, ":given", strings.Replace(list("c.", columns), "c.history", "null::jsonb", 1),
+				":task", list("f.", columns), ":brief", brief(list("f.", columns))).Replace(body)
 			q.texts[name] = body
 		}
 	}
 	return q, nil
+}
+
+// brief leaves out of a list of columns what is large and need not be shown.
+func brief(list string) string {
+	return strings.NewReplacer("f.args", "null::bytea", "f.result", "null::bytea", "f.history", "null::jsonb").Replace(list)
 }
 
 func (q *queries) get(name string) string {

@@ -38,7 +38,7 @@ type place struct{ name, where string }
 
 // Every page, in light and dark, wide and as a phone has it, with a hundred thousand tasks in the store.
 func TestEveryPage(t *testing.T) {
-	w := newWorld(t, loaded, web.Config{})
+	w := newWorld(t, engines[0], loaded, web.Config{})
 	b := openBrowser(t)
 	for _, l := range []struct {
 		name          string
