@@ -61,14 +61,12 @@ func (q *request) openFile(ctx context.Context, a Action, batchID, name string) 
 	if err != nil || id.IsZero() {
 		return f, nil, errNoPage
 	}
+	if q.now, err = q.h.k.Now(ctx); err != nil {
+		return f, nil, err
+	}
 	if err := q.allowed(a); err != nil {
 		return f, nil, err
 	}
-	now, err := q.h.k.Now(ctx)
-	if err != nil {
-		return f, nil, err
-	}
-	q.now = now
 	g, err := q.h.k.Group(ctx, id)
 	if err != nil {
 		return f, nil, err

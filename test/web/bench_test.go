@@ -17,15 +17,15 @@ import (
 	"github.com/outlast-go/outlast/web"
 )
 
-// benchTasks is how many tasks stand in the store: OUTLAST_WEB_TASKS, else 20,000.
-func benchTasks(b *testing.B) int {
+// storedTasks is how many tasks stand in the store: OUTLAST_WEB_TASKS, else so many.
+func storedTasks(t testing.TB, otherwise int) int {
 	text := os.Getenv("OUTLAST_WEB_TASKS")
 	if text == "" {
-		return 20_000
+		return otherwise
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	return n
 }
@@ -37,7 +37,7 @@ func BenchmarkPages(b *testing.B) {
 		b.Run(e.name, func(b *testing.B) {
 			behind := &shift{}
 			st := e.open(b, behind)
-			begun, n := time.Now(), benchTasks(b)
+			begun, n := time.Now(), storedTasks(b, 20_000)
 			list, err := st.GroupList(b.Context(), store.PageRequest{Limit: 1})
 			if err != nil {
 				b.Fatal(err)
