@@ -72,7 +72,7 @@ func (w *world) everyPage(t *testing.T, looks ...look) {
 			if over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
 				t.Errorf("%s: is %d px too wide: %v", where, over, eval[[]string](b, tooWide))
 			}
-			for _, problem := range eval[[]string](b, accessible) {
+			for _, problem := range append(eval[[]string](b, accessible), b.axe()...) {
 				t.Errorf("%s: %s", where, problem)
 			}
 			b.quiet(where)
