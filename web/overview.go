@@ -175,10 +175,8 @@ func tiles(queues []queueRow, workers []kernel.Worker, dead deadSample, list []b
 	}
 	return []tile{
 		{Name: "In flight", Value: counted(running...).String(), Note: use, Link: "/tasks?state=running"},
-		{Name: "Ready", Value: counted(ready...).String(), Note: "wait for a worker", Link: "/tasks?state=ready"},
-		wait,
-		{Name: "Later", Value: counted(later...).String(), Note: "wait for a time or a wake", Link: "/tasks?state=scheduled&state=parked"},
-		deadTile, fleet,
+		{Name: "Ready", Value: counted(ready...).String(), Note: counted(later...).String() + " wait for a time or a wake", Link: "/tasks?state=ready"},
+		wait, deadTile, fleet,
 		{Name: "Done a minute", Value: number(int64(math.Round(float64(done) / over.Minutes()))), Note: "over the last " + span(over), Link: "/tasks?state=done"},
 	}
 }
