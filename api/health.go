@@ -116,7 +116,7 @@ var metricHelp = []struct{ name, kind, help string }{
 	{"outlast_events_total", "counter", "Events of this process, by kind."},
 	{"outlast_recovered_tasks_total", "counter", "Tasks that recovery passes of this process put back."},
 	{"outlast_run_seconds_total", "counter", "Time that runs in this process took."},
-	{"outlast_queue_tasks", "gauge", "Tasks in a queue, by state; counting stops at 100,000."},
+	{"outlast_queue_tasks", "gauge", "Tasks in a queue, by state; counting stops at 10,000."},
 	{"outlast_queue_oldest_seconds", "gauge", "How long the oldest ready task has waited."},
 	{"outlast_queue_paused", "gauge", "1 if the queue is paused."},
 	{"outlast_workers", "gauge", "Workers on record that live."},

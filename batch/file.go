@@ -20,6 +20,7 @@ type File struct {
 	Name  string `json:"name"`
 	Lines int64  `json:"lines"`
 	Bytes int64  `json:"bytes"`
+	Apart bool   `json:"-"` // it stands among the blobs: a process without a place for blobs cannot open it
 }
 
 // storedFile is a file and where it is. Without a Ref there is no place for blobs: it is read from the rows.
@@ -33,6 +34,7 @@ func (h *Handle[In, Out]) Files(ctx context.Context) ([]File, error) {
 	_, files, err := h.storedFiles(ctx)
 	list := make([]File, 0, len(files))
 	for _, f := range files {
+		f.Apart = !f.Ref.IsZero()
 		list = append(list, f.File)
 	}
 	return list, err

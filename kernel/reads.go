@@ -30,4 +30,9 @@ type (
 	Minute = store.Minute
 	// TaskPage is a part of a list of tasks.
 	TaskPage = store.Page[store.Task]
+	// LanePage is a part of a list of lanes.
+	LanePage = store.Page[store.LaneStatus]
 )
+
+// CountLimit is where the counts of a QueueStatus and a LaneStatus stop: so many means so many or more.
+const CountLimit = store.CountLimit

@@ -34,12 +34,13 @@ type Page[T any] struct {
 type QueueStatus struct {
 	Queue                             string
 	Ready, Scheduled, Parked, Running int64
-	OldestAt                          time.Time // ReadyAt of the oldest ready task
+	OldestAt                          time.Time // ReadyAt of the oldest ready task; where more than a hundred are, of the oldest that the store looks at
 	Paused                            bool
 }
 
-// CountLimit is where counting on reads stops.
-const CountLimit = 100_000
+// CountLimit is where counting on reads stops: a count of so many means that there are so many or more. What somebody looks at must cost the
+// store the same whatever waits in it.
+const CountLimit = 10_000
 
 // StatsKept is how long the statistics of a minute are kept; Prune removes older ones.
 const StatsKept = 31 * 24 * time.Hour

@@ -117,10 +117,16 @@ func batchesPage(ctx context.Context, q *request, _ string) (*page, error) {
 	return &page{Title: "Batches", Nav: "batches", Name: "batches", D: d}, nil
 }
 
+// fileRow is an output file of a batch.
+type fileRow struct {
+	batch.File
+	Where string // where it can be had; empty: not here
+}
+
 type batchView struct {
 	B                     batchRow
 	Status                *batch.Status
-	Files                 []batch.File
+	Files                 []fileRow
 	Rows                  []taskRow
 	States                []kernel.TaskState
 	State                 string
@@ -129,12 +135,12 @@ type batchView struct {
 	Short                 bool
 	Release, Abort, Again bool
 	Closing               kernel.ID
+	Sealed                bool
 }
 
 func batchPage(ctx context.Context, q *request, rest string) (*page, error) {
-	name, file, hasFile := strings.Cut(rest, "/")
-	id, err := kernel.ParseID(name)
-	if err != nil || id.IsZero() || hasFile && file == "" {
+	id, err := kernel.ParseID(rest)
+	if err != nil || id.IsZero() {
 		return nil, errNoPage
 	}
 	g, err := q.h.k.Group(ctx, id)
@@ -148,7 +154,7 @@ func batchPage(ctx context.Context, q *request, rest string) (*page, error) {
 	v := q.r.URL.Query()
 	d := batchView{B: q.batchRow(g, ms), States: []kernel.TaskState{"ready", "running", "done", "failed", "cancelled"}, State: v.Get("state")}
 	if isBatch(g) {
-		if err := q.batchMore(ctx, &d, id); err != nil {
+		if err := q.batchMore(ctx, &d, g); err != nil {
 			return nil, err
 		}
 	}
@@ -177,8 +183,8 @@ func batchPage(ctx context.Context, q *request, rest string) (*page, error) {
 }
 
 // batchMore reads what only the face knows: whether somebody serves it, and its files.
-func (q *request) batchMore(ctx context.Context, d *batchView, id kernel.ID) error {
-	b := batch.Open(q.h.k, id)
+func (q *request) batchMore(ctx context.Context, d *batchView, g kernel.Group) error {
+	b := batch.Open(q.h.k, g.ID)
 	s, err := b.Status(ctx)
 	if err != nil {
 		return err
@@ -189,7 +195,14 @@ func (q *request) batchMore(ctx context.Context, d *batchView, id kernel.ID) err
 		if err != nil && !errors.Is(err, kernel.ErrNotFound) {
 			return nil //nolint:nilerr // files that cannot be listed, sealed ones perhaps, are not shown; the rest of the page is
 		}
-		d.Files = files
+		d.Sealed = len(files) > 0 && q.sealedFiles(ctx, g)
+		for _, f := range files {
+			r := fileRow{File: f}
+			if !d.Sealed && (!f.Apart || q.h.k.KeepsBlobs()) {
+				r.Where = link("/file/"+g.ID.String(), "name", f.Name)
+			}
+			d.Files = append(d.Files, r)
+		}
 	}
 	return nil
 }

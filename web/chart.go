@@ -198,6 +198,8 @@ func countText(v float64) string {
 		return num1(v/1e6) + " M"
 	case v >= 1e4:
 		return num1(v/1e3) + " k"
+	case v >= 1000:
+		return number(int64(math.Round(v)))
 	}
 	return num1(v)
 }

@@ -19,8 +19,12 @@ func (q *request) concerns(ctx context.Context, queues []queueRow, workers []ker
 		return nil, err
 	}
 	list := append(fleetConcerns(workers, q.now), queueConcerns(queues)...)
-	if n := len(held); n > 0 {
-		list = append(list, concern{"bad", plural(n, "task is", "tasks are") + " held for an operator", "/tasks?state=held"})
+	if n := len(held.tasks); n > 0 {
+		count := plural(n, "task is", "tasks are")
+		if held.more {
+			count = "At least " + count
+		}
+		list = append(list, concern{"bad", count + " held for an operator", "/tasks?state=held"})
 	}
 	hour, err := q.minutes(ctx, 60)
 	if err != nil {
@@ -63,10 +67,10 @@ func fleetConcerns(workers []kernel.Worker, now time.Time) []concern {
 func queueConcerns(queues []queueRow) []concern {
 	var list []concern
 	for _, u := range queues {
-		waiting := u.Ready + u.Scheduled + u.Parked
+		waiting := counted(u.Ready, u.Scheduled, u.Parked)
 		switch {
-		case waiting > 0 && u.Served == 0:
-			list = append(list, concern{"bad", fmt.Sprintf("No worker serves the queue %s, where %s", u.Queue, plural(waiting, "task waits", "tasks wait")), u.Where})
+		case waiting.n > 0 && u.Served == 0:
+			list = append(list, concern{"bad", fmt.Sprintf("No worker serves the queue %s, where %s", u.Queue, waiting.plural("task waits", "tasks wait")), u.Where})
 		case u.Late:
 			list = append(list, concern{"warn", fmt.Sprintf("The oldest task of the queue %s has waited %s", u.Queue, u.Waits), u.Where})
 		}
@@ -74,16 +78,22 @@ func queueConcerns(queues []queueRow) []concern {
 	return list
 }
 
-// heldSample looks for tasks that wait for an operator, among the newest.
-func (q *request) heldSample(ctx context.Context) ([]kernel.Task, error) {
-	return once(ctx, &q.h.reads, "held", 5*time.Second, func(ctx context.Context) ([]kernel.Task, error) {
+// heldSample is what is known of tasks that wait for an operator.
+type heldSample struct {
+	tasks []kernel.Task
+	more  bool // older tasks were not looked at
+}
+
+// heldSample looks for them among the newest tasks.
+func (q *request) heldSample(ctx context.Context) (heldSample, error) {
+	return once(ctx, &q.h.reads, "held", 5*time.Second, func(ctx context.Context) (heldSample, error) {
 		page, err := q.newest(ctx, kernel.Filter{}, kernel.PageRequest{Limit: sampleFew})
-		list := []kernel.Task{}
+		held := heldSample{more: page.Cursor != ""}
 		for _, t := range page.Items {
 			if t.State == "held" && t.Reason != "group" {
-				list = append(list, t)
+				held.tasks = append(held.tasks, t)
 			}
 		}
-		return list, err
+		return held, err
 	})
 }

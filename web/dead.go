@@ -41,6 +41,11 @@ func (q *request) deadSample(ctx context.Context, most int) (deadSample, error) 
 	})
 }
 
+// deadFew is as much of it as the overview needs.
+func (q *request) deadFew(ctx context.Context) (deadSample, error) {
+	return q.deadSample(ctx, sampleFew)
+}
+
 // cause is why tasks have failed, as far as it is the same.
 type cause struct {
 	Key     string // names it in an address

@@ -108,6 +108,18 @@ type callsView struct {
 	faceView
 	Clients []clientView
 	Hosts   []hostRow
+	Senders senders
+}
+
+// senders are the processes that send requests.
+type senders struct {
+	InFlight, Slots, Use string // of all of them
+	Rows                 []senderRow
+}
+
+type senderRow struct {
+	workerRow
+	Calls int // slots for requests
 }
 
 type clientView struct {
@@ -141,6 +153,7 @@ type hostRow struct {
 func isCall(kind string) bool { return kind == "call.send" || strings.HasPrefix(kind, "call.send.") }
 
 func callsPage(ctx context.Context, q *request, _ string) (*page, error) {
+	ahead(ctx, asks(q.queues), asks(q.workers), asks(q.pauses), asks(q.limits))
 	face, err := q.face(ctx, "/calls", isCall)
 	if err != nil {
 		return nil, err
@@ -149,8 +162,45 @@ func callsPage(ctx context.Context, q *request, _ string) (*page, error) {
 	for _, c := range q.h.cfg.Calls {
 		d.Clients = append(d.Clients, viewClient(c, q.h.k))
 	}
-	d.Hosts, err = q.hosts(ctx, face.Rows)
+	queues := map[string]bool{"calls": true}
+	for i := range face.Rows {
+		queues[face.Rows[i].Queue] = true
+	}
+	if d.Senders, err = q.senders(ctx, queues); err != nil {
+		return nil, err
+	}
+	d.Hosts, err = q.hosts(ctx, face.Rows, queues)
 	return &page{Title: "Calls", Nav: "calls", Name: "calls", D: d}, err
+}
+
+// senders lists the living processes that give slots to requests.
+func (q *request) senders(ctx context.Context, queues map[string]bool) (senders, error) {
+	var s senders
+	workers, err := q.workers(ctx)
+	if err != nil {
+		return s, err
+	}
+	slots := 0
+	for _, r := range workerRows(workers, q.now) {
+		row := senderRow{workerRow: r}
+		for queue := range queues {
+			row.Calls += r.Info.Slots[queue]
+		}
+		if row.Calls > 0 && r.DeadAt.IsZero() && slices.ContainsFunc(r.Info.Kinds, isCall) {
+			slots += row.Calls
+			s.Rows = append(s.Rows, row)
+		}
+	}
+	known, err := q.queues(ctx)
+	var running []int64
+	for _, u := range known {
+		if queues[u.Queue] {
+			running = append(running, u.Running)
+		}
+	}
+	sum := counted(running...)
+	s.InFlight, s.Slots, s.Use = sum.String(), number(int64(slots)), percent(min(sum.n, int64(slots)), int64(slots))
+	return s, err
 }
 
 func viewClient(c *call.Client, k *kernel.Kernel) clientView {
@@ -163,11 +213,12 @@ func viewClient(c *call.Client, k *kernel.Kernel) clientView {
 	for _, t := range slices.Sorted(maps.Keys(s.Types)) {
 		v.Types = append(v.Types, count{string(t), s.Types[t], "bad"})
 	}
+	slices.SortStableFunc(v.Types, func(a, b count) int { return cmp.Compare(b.N, a.N) })
 	return v
 }
 
 // hosts gathers what is known of hosts: lanes with requests that wait, circuits, limits, and the newest requests.
-func (q *request) hosts(ctx context.Context, rows []taskRow) ([]hostRow, error) {
+func (q *request) hosts(ctx context.Context, rows []taskRow, queues map[string]bool) ([]hostRow, error) {
 	byHost := map[string]*hostRow{}
 	at := func(host string) *hostRow {
 		if byHost[host] == nil {
@@ -175,10 +226,8 @@ func (q *request) hosts(ctx context.Context, rows []taskRow) ([]hostRow, error) 
 		}
 		return byHost[host]
 	}
-	queues := map[string]bool{"calls": true}
 	for i := range rows {
 		t := &rows[i]
-		queues[t.Queue] = true
 		countCall(at(t.Lane), t)
 	}
 	for _, queue := range slices.Sorted(maps.Keys(queues)) {

@@ -16,7 +16,7 @@ const (
 	findTime   = 40 * time.Millisecond
 	findChunk  = 250
 	sampleFew  = 300
-	sampleMost = 1000
+	sampleMost = 500
 )
 
 // found is a page of tasks.
@@ -180,27 +180,39 @@ func fits(f *kernel.Filter, t *kernel.Task) bool {
 		(f.After.IsZero() || t.CreatedAt.After(f.After))
 }
 
-// kinds lists the kinds that are known: those that workers serve, and those of the statistics of the last hour.
-func (q *request) kinds(ctx context.Context) ([]string, error) {
+// names lists the kinds and queues that are known: those that workers serve, and those of the statistics of the last hour. To ask the store
+// for its queues would be to have them counted.
+func (q *request) names(ctx context.Context) (kinds, queues []string, err error) {
+	ahead(ctx, q.lately(60), asks(q.workers))
 	ms, err := q.minutes(ctx, 60)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ws, err := q.workers(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	set := map[string]bool{}
+	ofKind, ofQueue := map[string]bool{}, map[string]bool{}
 	for _, m := range ms {
-		set[m.Kind] = true
+		ofKind[m.Kind], ofQueue[m.Queue] = true, true
 	}
 	for _, w := range ws {
 		for _, k := range w.Info.Kinds {
-			set[k] = true
+			ofKind[k] = true
+		}
+		for name := range w.Info.Slots {
+			ofQueue[name] = true
 		}
 	}
-	delete(set, "")
-	return slices.Sorted(maps.Keys(set)), nil
+	delete(ofKind, "")
+	delete(ofQueue, "")
+	return slices.Sorted(maps.Keys(ofKind)), slices.Sorted(maps.Keys(ofQueue)), nil
+}
+
+// kinds lists the kinds that are known.
+func (q *request) kinds(ctx context.Context) ([]string, error) {
+	kinds, _, err := q.names(ctx)
+	return kinds, err
 }
 
 // search reads the one field in which anything may be written: an id goes to its page, name=value is a label, a worker's name its tasks; all else is

@@ -14,6 +14,7 @@ import (
 var funcs = template.FuncMap{
 	"short": short,
 	"num":   func(n any) string { return number(toInt(n)) },
+	"upto":  func(n int64) string { return counted(n).String() },
 	"span":  span,
 	"at":    func(now clock, t time.Time) moment { return now.at(t) },
 	"in":    func(now clock, d time.Duration) moment { return now.at(time.Time(now).Add(d)) },
@@ -51,6 +52,35 @@ func number(n int64) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return sign + text
+}
+
+// tallied counts what a store counts up to a limit: a sum of such counts may be less than there is.
+type tallied struct {
+	n    int64
+	more bool
+}
+
+func counted(counts ...int64) (t tallied) {
+	for _, n := range counts {
+		t.n += n
+		t.more = t.more || n >= kernel.CountLimit
+	}
+	return t
+}
+
+func (t tallied) String() string {
+	if t.more {
+		return number(t.n) + "+"
+	}
+	return number(t.n)
+}
+
+// plural says how many there are of something.
+func (t tallied) plural(one, more string) string {
+	if t.more {
+		return t.String() + " " + more
+	}
+	return plural(t.n, one, more)
 }
 
 func plural(n any, one, more string) string {

@@ -68,6 +68,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		head.Set("Allow", "GET, HEAD, POST")
 		q.fail(w, http.StatusMethodNotAllowed, errors.New("use GET or POST"))
+	case strings.HasPrefix(where, "file/"):
+		q.file(r.Context(), w)
 	case where == "live":
 		q.live(r.Context(), w)
 	default:

@@ -70,6 +70,7 @@ func overviewPage(ctx context.Context, q *request, _ string) (*page, error) {
 	var d overviewView
 	var minutes int
 	d.Spans, minutes = q.spans("/")
+	ahead(ctx, q.lately(minutes), q.lately(60), asks(q.queues), asks(q.workers), asks(q.pauses), asks(q.heldSample), asks(q.deadFew))
 	ms, err := q.minutes(ctx, minutes)
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func overviewPage(ctx context.Context, q *request, _ string) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	dead, err := q.deadSample(ctx, sampleFew)
+	dead, err := q.deadFew(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,12 +128,12 @@ func charts(list []bucket, minutes int) []*chart {
 }
 
 func tiles(queues []queueRow, workers []kernel.Worker, dead deadSample, list []bucket) []tile {
-	var ready, running, slots int64
+	var ready, running, later []int64
+	var slots int64
 	var oldest *queueRow
 	for i := range queues {
 		u := &queues[i]
-		ready += u.Ready
-		running += u.Running
+		ready, running, later = append(ready, u.Ready), append(running, u.Running), append(later, u.Scheduled, u.Parked)
 		slots += u.Slots
 		if !u.OldestAt.IsZero() && (oldest == nil || u.OldestAt.Before(oldest.OldestAt)) {
 			oldest = u
@@ -170,11 +171,11 @@ func tiles(queues []queueRow, workers []kernel.Worker, dead deadSample, list []b
 	}
 	use := "no slots"
 	if slots > 0 {
-		use = fmt.Sprintf("of %s slots, %s %%", number(slots), percent(min(running, slots), slots))
+		use = fmt.Sprintf("of %s slots, %s %%", number(slots), percent(min(counted(running...).n, slots), slots))
 	}
 	return []tile{
-		{Name: "In flight", Value: number(running), Note: use, Link: "/tasks?state=running"},
-		{Name: "Ready", Value: number(ready), Note: "wait for a worker", Link: "/tasks?state=ready"},
+		{Name: "In flight", Value: counted(running...).String(), Note: use, Link: "/tasks?state=running"},
+		{Name: "Ready", Value: counted(ready...).String(), Note: counted(later...).String() + " wait for a time or a wake", Link: "/tasks?state=ready"},
 		wait, deadTile, fleet,
 		{Name: "Done a minute", Value: number(int64(math.Round(float64(done) / over.Minutes()))), Note: "over the last " + span(over), Link: "/tasks?state=done"},
 	}

@@ -89,6 +89,7 @@ type limitRow struct {
 func queuesPage(ctx context.Context, q *request, _ string) (*page, error) {
 	var d queuesView
 	var err error
+	ahead(ctx, asks(q.queues), asks(q.workers), asks(q.pauses), asks(q.limits))
 	if d.Queues, err = q.queueRows(ctx); err != nil {
 		return nil, err
 	}
@@ -155,7 +156,20 @@ type queueView struct {
 	Workers []workerRow
 }
 
+// lanes reads a page of the lanes of a queue.
+func (q *request) lanes(ctx context.Context, queue string) (kernel.LanePage, error) {
+	page := kernel.PageRequest{Limit: pageRows, Cursor: q.r.URL.Query().Get("cursor")}
+	return once(ctx, &q.h.reads, "lanes/"+queue+"\x00"+page.Cursor, fresh, func(ctx context.Context) (kernel.LanePage, error) {
+		return q.h.k.Lanes(ctx, queue, page)
+	})
+}
+
 func queuePage(ctx context.Context, q *request, name string) (*page, error) {
+	_, minutes := q.spans("")
+	ahead(ctx, asks(q.queues), asks(q.workers), asks(q.pauses), q.lately(minutes), func(ctx context.Context) error {
+		_, err := q.lanes(ctx, name)
+		return err
+	})
 	rows, err := q.queueRows(ctx)
 	if err != nil {
 		return nil, err
@@ -166,7 +180,7 @@ func queuePage(ctx context.Context, q *request, name string) (*page, error) {
 	} else if name == "" {
 		return nil, errNoPage
 	}
-	lanes, err := q.h.k.Lanes(ctx, name, kernel.PageRequest{Limit: pageRows, Cursor: q.r.URL.Query().Get("cursor")})
+	lanes, err := q.lanes(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +194,7 @@ func queuePage(ctx context.Context, q *request, name string) (*page, error) {
 	for _, p := range d.Pauses {
 		d.Paused = d.Paused || p.Pause.Scope == kernel.Scope{Queue: name}
 	}
-	var minutes int
-	d.Spans, minutes = q.spans(d.Q.Where)
+	d.Spans, _ = q.spans(d.Q.Where)
 	ms, err := q.minutes(ctx, minutes)
 	if err != nil {
 		return nil, err

@@ -61,6 +61,31 @@ func (r *reads) forget() {
 	r.mu.Unlock()
 }
 
+// ahead asks for several things at once. What they answer is kept, and found by whoever asks for it then; so is an error, by asking again.
+func ahead(ctx context.Context, reads ...func(context.Context) error) {
+	var asking sync.WaitGroup
+	for _, read := range reads {
+		asking.Go(func() { _ = read(ctx) }) // who needs the answer is told the error
+	}
+	asking.Wait()
+}
+
+// asks makes a read one that ahead takes.
+func asks[T any](read func(context.Context) (T, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := read(ctx)
+		return err
+	}
+}
+
+// lately asks for the statistics of the last n minutes.
+func (q *request) lately(n int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := q.minutes(ctx, n)
+		return err
+	}
+}
+
 func (q *request) queues(ctx context.Context) ([]kernel.QueueStatus, error) {
 	return once(ctx, &q.h.reads, "queues", fresh, q.h.k.Queues)
 }

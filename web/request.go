@@ -74,7 +74,7 @@ func (e errRefused) Error() string { return "not allowed: " + e.err.Error() }
 func (e errRefused) Unwrap() error { return e.err }
 
 func (q *request) allowed(a Action) error {
-	if q.h.cfg.ReadOnly && a.Verb != View {
+	if q.h.cfg.ReadOnly && a.Verb != View && a.Verb != Download {
 		return errRefused{errors.New("this dashboard is for reading only")}
 	}
 	if q.h.cfg.Authorize == nil {

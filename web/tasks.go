@@ -58,18 +58,11 @@ func tasksPage(ctx context.Context, q *request, _ string) (*page, error) {
 		_, err := q.search(ctx, f)
 		return nil, err
 	}
-	known, err := q.kinds(ctx)
+	known, queues, err := q.names(ctx)
 	if err != nil {
 		return nil, err
 	}
-	queues, err := q.queues(ctx)
-	if err != nil {
-		return nil, err
-	}
-	d := tasksView{Filter: f, States: states, Kinds: known, Verbs: bulkVerbs(f.States)}
-	for _, u := range queues {
-		d.Queues = append(d.Queues, u.Queue)
-	}
+	d := tasksView{Filter: f, States: states, Kinds: known, Queues: queues, Verbs: bulkVerbs(f.States)}
 	if f.Queue != "" && !slices.Contains(d.Queues, f.Queue) {
 		d.Queues = append(d.Queues, f.Queue)
 	}

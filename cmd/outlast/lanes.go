@@ -24,7 +24,7 @@ func laneCommands() []*cli.Command {
 	return []*cli.Command{
 		{
 			Name: "queues", Short: "count what waits and runs, by queue", Flags: storeFlags(),
-			Long: "Counts stop at 100,000.", Example: "outlast queues\noutlast queues --json", Run: queues,
+			Long: "Counts stop at 10,000.", Example: "outlast queues\noutlast queues --json", Run: queues,
 		},
 		{
 			Name: "lanes", Short: "list the lanes of a queue that have ready tasks, and what blocks them", Args: cli.Args{Usage: "QUEUE", Min: 1, Max: 1},

@@ -119,7 +119,7 @@ type queries struct {
 }
 
 // readQueries reads the statements. In them ns and :schema stand for the schema, :name for its name as a text, :task for the columns of
-// a task, :given for those of one that a claim hands out, which has no history.
+// a task, :given for those of one that a claim hands out, which has no history, :brief for those of one without its payload.
 func readQueries(schema string) (*queries, error) {
 	q := &queries{schema: schema, texts: map[string]string{}}
 	quoted := pgx.Identifier{schema}.Sanitize()
@@ -142,11 +142,17 @@ func readQueries(schema string) (*queries, error) {
 				}
 			}
 			body = strings.TrimSuffix(strings.TrimSpace(strings.Join(lines, "\n")), ";")
-			body = strings.NewReplacer("ns.", quoted+".", ":schema", quoted, ":name", schema, ":given", strings.Replace(list("c.", columns), "c.history", "null::jsonb", 1), ":task", list("f.", columns)).Replace(body)
+			body = strings.NewReplacer("ns.", quoted+".", ":schema", quoted, ":name", schema, ":given", strings.Replace(list("c.", columns), "c.history", "null::jsonb", 1),
+				":task", list("f.", columns), ":brief", brief(list("f.", columns))).Replace(body)
 			q.texts[name] = body
 		}
 	}
 	return q, nil
+}
+
+// brief leaves out of a list of columns what is large and need not be shown.
+func brief(list string) string {
+	return strings.NewReplacer("f.args", "null::bytea", "f.result", "null::bytea", "f.history", "null::jsonb").Replace(list)
 }
 
 func (q *queries) get(name string) string {

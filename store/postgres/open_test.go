@@ -129,7 +129,7 @@ func TestANamespaceOfTheSchemaBeforeIsMigrated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, query := range []string{
-		"alter table %s.schedule drop column declared", "alter table %s.lim drop column declared", "alter table %s.grp drop column freed_to", "drop index %s.ended_broken",
+		"alter table %s.schedule drop column declared", "alter table %s.lim drop column declared", "alter table %s.grp drop column freed_to", "drop index %s.ended_broken", "drop index %s.ended_failed",
 		"drop function %s.take_key(jsonb, bigint)", "drop function %s.room", "drop function %s.take_slots", "drop function %s.is_broken", "update %s.version set number = 1",
 	} {
 		if _, err := pool.Exec(t.Context(), fmt.Sprintf(query, name)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,11 +50,7 @@ func (s *Store) List(ctx context.Context, f store.Filter, page store.PageRequest
 			if err := rows.Scan(r.targets()...); err != nil {
 				return err
 			}
-			t := r.task()
-			if !page.Payload {
-				t.Args, t.Result, t.History = nil, nil, nil
-			}
-			res.Items = append(res.Items, t)
+			res.Items = append(res.Items, r.task())
 			return nil
 		}, args...)
 	})
@@ -87,12 +84,13 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 	if err != nil {
 		return "", nil, err
 	}
-	add(len(states) > 0, "f.state in (select jsonb_array_elements_text($::text::jsonb))", jsonText(states))
+	onlyFailed := slices.Equal(states, []string{"failed"})
+	add(len(states) > 0 && !onlyFailed, "f.state in (select jsonb_array_elements_text($::text::jsonb))", jsonText(states))
 	add(len(f.Kinds) > 0, "f.kind in (select jsonb_array_elements_text($::text::jsonb))", jsonText(f.Kinds))
 	add(f.Queue != "", "f.queue = $", f.Queue)
 	add(!f.Group.IsZero(), "f.grp = $::text::uuid", f.Group.String())
 	add(!f.Parent.IsZero(), "f.parent = $::text::uuid", f.Parent.String())
-	add(f.Worker != "", "f.worker = $", f.Worker)
+	add(f.Worker != "", "f.worker = $ and f.state = 'running'", f.Worker)
 	add(f.Unique != "", "f.ukey = $ and f.ukey <> ''", f.Unique)
 	add(len(f.Labels) > 0, "f.labels @> $::text::jsonb", string(labels))
 	add(!f.Before.IsZero(), "f.created_at < $", nano(f.Before))
@@ -115,20 +113,29 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 		add(page.Cursor != "", "f.id < $::text::uuid", page.Cursor)
 	}
 	var b strings.Builder
-	for i, p := range parts {
-		word := " and "
-		if i == 0 {
-			word = " where "
-		}
+	b.WriteString(" where true")
+	if onlyFailed {
+		b.WriteString(" and f.state = 'failed'") // as the index of them says it
+	}
+	for _, p := range parts {
 		args = append(args, p.arg)
-		b.WriteString(word + strings.ReplaceAll(p.text, "$", "$"+strconv.Itoa(len(args))))
+		b.WriteString(" and " + strings.ReplaceAll(p.text, "$", "$"+strconv.Itoa(len(args))))
 	}
 	args = append(args, limit)
-	tail := " order by " + order + " limit $" + strconv.Itoa(len(args))
-	if len(f.Labels) == 0 {
-		return s.pageQuery(b.String()+tail, order, strconv.Itoa(len(args))), args, nil
+	most := " limit $" + strconv.Itoa(len(args))
+	rest := b.String() + " order by " + order + most
+	all := s.q.get("brief_all")
+	if page.Payload {
+		all = s.q.get("task_all")
 	}
-	return s.q.get("task_all") + b.String() + tail, args, nil
+	if len(f.Labels) > 0 {
+		return all + rest, args, nil
+	}
+	if f.Worker != "" && len(states) == 0 {
+		states = []string{"running"} // only what runs has a worker
+	}
+	return all + " where f.id = any (array(select p.id from (" + s.places(states, rest) + ") p order by " + strings.ReplaceAll(order, "f.", "p.") +
+		most + ")) order by " + order, args, nil
 }
 
 // storedStates are the states as they stand in the tables.
@@ -143,11 +150,19 @@ func storedStates(list []store.State) []string {
 	return states
 }
 
-// pageQuery picks a page by the indexes of both tables first, and reads no more than that. Asked for all at once, the server joins and sorts
-// all tasks, or the whole group, for each page.
-func (s *Store) pageQuery(rest, order, limit string) string {
-	return s.q.get("task_all") + " where f.id = any (array(select p.id from ((" + s.q.get("place_live") + rest + ") union all (" +
-		s.q.get("place_ended") + rest + ")) p order by " + strings.ReplaceAll(order, "f.", "p.") + " limit $" + limit + ")) order by " + order
+// places picks a page by the indexes of the tables first, so that no more than that is read. Asked for all at once, the server joins and sorts all
+// tasks, or the whole group, for each page. A table that has no task of these states is not looked through.
+func (s *Store) places(states []string, rest string) string {
+	var from []string
+	for _, table := range []struct {
+		place string
+		ended bool
+	}{{"place_live", false}, {"place_ended", true}} {
+		if len(states) == 0 || slices.ContainsFunc(states, func(st string) bool { return store.State(st).Terminal() == table.ended }) {
+			from = append(from, "("+s.q.get(table.place)+rest+")")
+		}
+	}
+	return strings.Join(from, " union all ")
 }
 
 func jsonText(list []string) string {

@@ -50,7 +50,12 @@ func (w *world) submit(t *testing.T, s kernel.Spec) kernel.ID {
 
 // What people do with a mouse: watch, cancel and take it back, retry one and many, signal a saga, resolve one that is stuck.
 func TestActions(t *testing.T) {
-	w := newWorld(t, 2_000, web.Config{Every: 200 * time.Millisecond})
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) { newWorld(t, e, 2_000, web.Config{Every: 200 * time.Millisecond}).actions(t) })
+	}
+}
+
+func (w *world) actions(t *testing.T) {
 	b := openBrowser(t)
 
 	t.Run("live", func(t *testing.T) { w.live(t, b) })
@@ -173,7 +178,7 @@ func (w *world) signal(t *testing.T, b *browser) {
 
 // All of it goes by keys alone.
 func TestKeyboard(t *testing.T) {
-	w := newWorld(t, 200, web.Config{})
+	w := newWorld(t, engines[0], 200, web.Config{})
 	b := openBrowser(t)
 	id := w.submit(t, kernel.Spec{Kind: "job.export", Queue: "exports"})
 	key := func(keys string) { b.run(chromedp.KeyEvent(keys)) }

@@ -119,8 +119,8 @@ func (b *browser) quiet(where string) {
 	}
 }
 
-// look sets the size of the window, and whether the system prefers dark.
-func (b *browser) look(width, height int64, dark bool) {
+// setLook sets the size of the window, and whether the system prefers dark.
+func (b *browser) setLook(width, height int64, dark bool) {
 	b.t.Helper()
 	scheme := "light"
 	if dark {

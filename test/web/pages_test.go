@@ -36,16 +36,33 @@ func (w *world) places() []place {
 
 type place struct{ name, where string }
 
+// look is how a page is looked at.
+type look struct {
+	name          string
+	width, height int64
+	dark          bool
+}
+
+var looks = []look{{"light", 1280, 860, false}, {"dark", 1280, 860, true}, {"narrow", 390, 844, false}}
+
 // Every page, in light and dark, wide and as a phone has it, with a hundred thousand tasks in the store.
 func TestEveryPage(t *testing.T) {
-	w := newWorld(t, loaded, web.Config{})
+	newWorld(t, engines[0], storedTasks(t, loaded), web.Config{}).everyPage(t, looks...)
+}
+
+// Every page on the other engines.
+func TestEveryPageElsewhere(t *testing.T) {
+	for _, e := range engines[1:] {
+		t.Run(e.name, func(t *testing.T) {
+			newWorld(t, e, storedTasks(t, 3_000), web.Config{}).everyPage(t, look{"", 1280, 860, false})
+		})
+	}
+}
+
+func (w *world) everyPage(t *testing.T, looks ...look) {
 	b := openBrowser(t)
-	for _, l := range []struct {
-		name          string
-		width, height int64
-		dark          bool
-	}{{"light", 1280, 860, false}, {"dark", 1280, 860, true}, {"narrow", 390, 844, false}} {
-		b.look(l.width, l.height, l.dark)
+	for _, l := range looks {
+		b.setLook(l.width, l.height, l.dark)
 		for _, p := range w.places() {
 			where := fmt.Sprintf("%s %s", l.name, p.where)
 			b.open(w.url + p.where)
@@ -55,11 +72,13 @@ func TestEveryPage(t *testing.T) {
 			if over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
 				t.Errorf("%s: is %d px too wide: %v", where, over, eval[[]string](b, tooWide))
 			}
-			for _, problem := range eval[[]string](b, accessible) {
+			for _, problem := range append(eval[[]string](b, accessible), b.axe()...) {
 				t.Errorf("%s: %s", where, problem)
 			}
 			b.quiet(where)
-			b.shoot(p.name + "-" + l.name)
+			if l.name != "" {
+				b.shoot(p.name + "-" + l.name)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,9 +84,22 @@ func newCarriers(t *testing.T) *carriers {
 
 var evil = batch.Define("evil", batch.Processor[struct{}, string, string]{
 	Row: func(_ context.Context, _ struct{}, row batch.Row[string]) (batch.Result[string], error) {
+		if name := plainKey(row.Input); row.Line%2 == 0 {
+			return batch.Result[string]{Files: map[string]string{name: row.Input}, Failed: true, Messages: []batch.Message{{Code: name, Field: name, Vals: []string{row.Input}}}}, nil
+		}
 		return batch.Result[string]{}, batch.Permanent(errors.New(row.Input))
 	},
-}, batch.Config{})
+}, batch.Config{Files: true})
+
+// plainKey is what of a text a key or a name may hold.
+func plainKey(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x2028 {
+			return -1
+		}
+		return r
+	}, text)
+}
 
 // serve says what runs: what carries a script ends as its args say.
 func (c *carriers) serve() *saga.Def[string, string] {
@@ -130,12 +144,7 @@ func (c *carriers) fill(t *testing.T, def *saga.Def[string, string]) {
 	}
 	see := func(where ...string) { c.places = append(c.places, where...) }
 	for _, x := range scripts {
-		key := strings.Map(func(r rune) rune { // what a key may hold
-			if r < ' ' || r == 0x2028 {
-				return -1
-			}
-			return r
-		}, x)
+		key := plainKey(x)
 		for _, kind := range []string{"job.fail", "job.hold", "job.run", "job.done"} {
 			got, err := c.k.Submit(ctx, kernel.Spec{
 				Kind: kind, Args: []byte(x), Labels: map[string]string{"label": key}, Correlation: key, Trace: key, Unique: kernel.Unique{Key: key}, Retry: kernel.Retry{Max: 1},
@@ -158,7 +167,7 @@ func (c *carriers) fill(t *testing.T, def *saga.Def[string, string]) {
 		must(err)
 		see("/saga/" + h.ID().String())
 	}
-	b, err := evil.Submit(ctx, c.k, batch.Inputs(scripts...), batch.Options{Labels: map[string]string{"label": "x"}})
+	b, err := evil.Submit(ctx, c.k, batch.Inputs(slices.Concat(scripts, scripts)...), batch.Options{Labels: map[string]string{"label": plainKey(scripts[1])}})
 	must(err)
 	_, err = b.Wait(ctx)
 	must(err)

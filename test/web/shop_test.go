@@ -71,9 +71,9 @@ var prices = batch.Define("shop/reprice", batch.Processor[struct{}, price, strin
 		if row.Input.Cents%9 == 0 {
 			return batch.Result[string]{Failed: true, Messages: []batch.Message{{Code: "too cheap", Field: "cents"}}}, nil
 		}
-		return batch.Result[string]{Out: fmt.Sprint(row.Input.Cents * 2)}, nil
+		return batch.Result[string]{Out: fmt.Sprint(row.Input.Cents * 2), Files: map[string]string{"new prices.csv": fmt.Sprintf("%s,%d", row.Input.Item, row.Input.Cents*2)}}, nil
 	},
-}, batch.Config{})
+}, batch.Config{Files: true})
 
 var orders = endpoint.Define("orders", func(_ context.Context, in endpoint.Request[order]) (string, error) {
 	if in.Body.Cents == 0 {

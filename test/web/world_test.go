@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/saga"
 	"github.com/outlast-go/outlast/store"
-	"github.com/outlast-go/outlast/store/sqlite"
 	"github.com/outlast-go/outlast/web"
 )
 
@@ -51,14 +49,10 @@ type shift struct{ atomic.Int64 }
 func (s *shift) now() time.Time { return time.Now().Add(-time.Duration(s.Load())) }
 
 // newWorld fills a store with so many tasks of the last hour, and lets a shop work on it.
-func newWorld(t *testing.T, tasks int, cfg web.Config) *world {
+func newWorld(t *testing.T, e engine, tasks int, cfg web.Config) *world {
 	t.Helper()
 	behind := &shift{}
-	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "shop.db"), Namespace: "shop", Clock: behind.now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := e.open(t, behind)
 	fill(t, st, behind, tasks)
 	w := &world{st: st}
 	log := slog.New(slog.DiscardHandler)
@@ -89,9 +83,9 @@ func fill(t testing.TB, st store.Store, behind *shift, tasks int) {
 	for minute := 60; minute >= 0; minute-- {
 		behind.Store(int64(time.Duration(minute)*time.Minute + 30*time.Second))
 		share := tasks * (60 - minute + 30) / (61 * 60) // it grows
-		for left := share; left > 0; left -= 500 {
+		for left := share; left > 0; left -= 1000 {
 			var specs []store.Spec
-			for range min(left, 500) {
+			for range min(left, 1000) {
 				n++
 				id := store.DeriveID("fill", fmt.Sprint(n))
 				made := store.MakeID(behind.now(), [16]byte(id))

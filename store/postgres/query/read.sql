@@ -28,6 +28,9 @@ select task, id, name, body, sent_at from ns.message where pos is not null order
 -- name: task_all returns all tasks.
 select :task from ns.full_task f;
 
+-- name: brief_all returns all tasks without args, result and history.
+select :brief from ns.full_task f;
+
 -- name: place_live returns where tasks stand in lists that have not ended.
 select f.id, f.line from ns.task f;
 
@@ -76,13 +79,17 @@ select l.kind, l.lane, l.lim, l.flag, l.name, l.priority, l.ready_at, l.blocked,
 from ns.lane_page($1, $2, $3) l order by l.name;
 
 -- name: queue_list takes where counting stops; returns the queues that have a task on record, and counts.
-select q.name, r.n, s.n, p.n, g.n, o.at, ns.queue_paused(q.name)
+select q.name, r.n, s.n, p.n, g.n, r.at, ns.queue_paused(q.name)
 from ns.queues_of() q,
-	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'ready' limit $1) x) r,
+	lateral (
+		-- What is counted is found in the index alone; when those became ready is read of the ones that were due first, and of the first of ordered lanes.
+		with few as materialized (select id, turn from ns.task where queue = q.name and state = 'ready' limit $1)
+		select (select count(*) from few) as n, min(t.ready_at) as at from ns.task t
+		where t.id = any (array(select id from few where turn > 0 order by turn limit 100)) or t.id = any (array(select id from few where turn = 0 order by id limit 100))
+	) r,
 	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'scheduled' limit $1) x) s,
 	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'parked' limit $1) x) p,
-	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'running' limit $1) x) g,
-	lateral (select min(x.ready_at) as at from (select ready_at from ns.task where queue = q.name and state = 'ready' limit $1) x) o
+	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'running' limit $1) x) g
 order by q.name;
 
 -- name: stat_list takes from and until; returns the minutes between, oldest first.
