@@ -15,10 +15,10 @@ func FuzzDecode(f *testing.F) {
 	const secret = "hunter2hunter2"
 	f.Fuzz(func(t *testing.T, before, after string) {
 		var in struct {
-			N    int8      `json:"n"`
-			S    string    `json:"s"`
-			List []bool    `json:"list"`
-			F    float64   `json:"f"`
+			N    int8    `json:"n"`
+			S    string  `json:"s"`
+			List []bool  `json:"list"`
+			F    float64 `json:"f"`
 		}
 		if err := decode(nil, []byte(before+secret+after), &in); err != nil && strings.Contains(err.Error(), secret) {
 			t.Errorf("decode tells what it read: %v", err)
