@@ -149,4 +149,3 @@ func FuzzDecodeBody(f *testing.F) {
 		}
 	})
 }
-

@@ -21,6 +21,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv(childStore); url != "" {
+		openAndDie(url)
+		return
+	}
 	code := m.Run()
 	servers.EndShared()
 	os.Exit(code)

@@ -26,8 +26,10 @@ func FuzzParse(f *testing.F) {
 		root.Sub = []*Command{{
 			Name: "send", Short: "sends", Args: Args{Usage: "WORD", Min: 0, Max: -1},
 			Flags: []Flag{
-				{Name: "count", Kind: Number, Value: "N", Min: 1, Help: "count"}, {Name: "name", Short: "n", Value: "TEXT", Help: "name"},
-				{Name: "every", Kind: Span, Value: "TIME", Help: "every"}, {Name: "label", Kind: Many, Value: "A=B", Help: "label"},
+				{Name: "count", Kind: Number, Value: "N", Min: 1, Help: "count"},
+				{Name: "name", Short: "n", Value: "TEXT", Help: "name"},
+				{Name: "every", Kind: Span, Value: "TIME", Help: "every"},
+				{Name: "label", Kind: Many, Value: "A=B", Help: "label"},
 				{Name: "form", Value: "FORM", Words: []string{"a", "b"}, Help: "form"},
 			},
 			Run: func(_ context.Context, l *Line) error {
