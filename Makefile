@@ -8,7 +8,7 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove bench setup
+.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove fuzz bench setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ dashboard: setup ## how long each page takes with TASKS=1000000 in the store, on
 
 prove: ## plant one bug at a time and show that the suites find each
 	$(GO) run ./test/mutant/cmd
+
+fuzz: ## fuzz each decoder, parser and policy: FUZZTIME=30s each, ONLY=regexp; what breaks one is kept under testdata/fuzz of its package
+	FUZZTIME=$(or $(FUZZTIME),30s) ONLY='$(or $(ONLY),.)' test/fuzz/run.sh
 
 bench: setup ## measure side by side with other libraries and the bare stores: BENCH=quick (5 minutes), ONLY=regexp, WRITE=1 (a full run into BENCHMARKS.md)
 	cd bench && $(GO) run . $(if $(filter quick,$(BENCH)),-quick) $(if $(ONLY),-only '$(ONLY)') $(if $(WRITE),-write)

@@ -125,7 +125,7 @@ const maxRetryAfter = time.Hour
 func retryAfter(r *call.Response) time.Duration {
 	text := r.Header.Get("Retry-After")
 	if n, err := strconv.Atoi(text); err == nil {
-		return min(time.Duration(max(n, 0))*time.Second, maxRetryAfter)
+		return time.Duration(min(max(n, 0), int(maxRetryAfter/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return min(max(time.Until(at), 0), maxRetryAfter)

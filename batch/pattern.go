@@ -27,21 +27,29 @@ func matchPath(pattern, name string) bool {
 	return matchParts(strings.Split(strings.TrimPrefix(pattern, "/"), "/"), strings.Split(name, "/"))
 }
 
+// matchParts goes through the name once, and back to the last ** alone: an earlier one could give it nothing that the last cannot.
 func matchParts(pattern, name []string) bool {
-	if len(pattern) == 0 {
-		return len(name) == 0
-	}
-	if pattern[0] == "**" {
-		for skip := 0; skip <= len(name); skip++ {
-			if matchParts(pattern[1:], name[skip:]) {
-				return true
+	p, n, star, from := 0, 0, -1, 0
+	for n < len(name) {
+		if p < len(pattern) && pattern[p] == "**" {
+			star, from = p, n
+			p++
+			continue
+		}
+		if p < len(pattern) {
+			if ok, _ := path.Match(pattern[p], name[n]); ok {
+				p, n = p+1, n+1
+				continue
 			}
 		}
-		return false
+		if star < 0 {
+			return false
+		}
+		from++
+		p, n = star+1, from
 	}
-	if len(name) == 0 {
-		return false
+	for p < len(pattern) && pattern[p] == "**" {
+		p++
 	}
-	ok, _ := path.Match(pattern[0], name[0])
-	return ok && matchParts(pattern[1:], name[1:])
+	return p == len(pattern)
 }

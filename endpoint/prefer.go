@@ -65,7 +65,7 @@ func waitOf(r *http.Request) (time.Duration, *Problem) {
 	}
 	d, err := time.ParseDuration(text)
 	if n, bad := strconv.Atoi(text); bad == nil {
-		d, err = time.Duration(min(n, 1<<20))*time.Second, nil
+		d, err = time.Duration(min(max(n, -1), 1<<20))*time.Second, nil
 	}
 	if err != nil || d < 0 {
 		return 0, problem(http.StatusBadRequest, "bad_wait", "wait is %.40q; give seconds, or a time such as 30s", text)

@@ -15,7 +15,7 @@ import (
 type Problem struct {
 	Type     string // a URI; empty: about:blank
 	Title    string // empty: the words of the status
-	Status   int    // 0: 500
+	Status   int    // 0, and what is no status of an answer: 500
 	Detail   string
 	Instance string
 	Code     string         // a word for machines
@@ -36,7 +36,7 @@ func (p *Problem) Error() string {
 // filled returns the problem with its defaults.
 func (p *Problem) filled() Problem {
 	f := *p
-	if f.Status == 0 {
+	if f.Status < 200 || f.Status > 599 {
 		f.Status = http.StatusInternalServerError
 	}
 	if f.Type == "" {

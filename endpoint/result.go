@@ -80,6 +80,9 @@ func decodeResult(data []byte) (Response, error) {
 	if err := json.Unmarshal(text, &h); err != nil {
 		return Response{}, fmt.Errorf("the stored result does not decode: a %T", err)
 	}
+	if h.Status < 200 || h.Status > 599 {
+		return Response{}, fmt.Errorf("the stored result has the status %d", h.Status)
+	}
 	return Response{Status: h.Status, Type: h.Type, Location: h.Location, Body: body}, nil
 }
 

@@ -219,3 +219,34 @@ func BenchmarkSealAndOpen(b *testing.B) {
 		})
 	}
 }
+
+// A key file that cannot be read says where, and shows nothing of a key; one that can gives keys that open what they seal.
+func FuzzParse(f *testing.F) {
+	good := seal.NewKey()
+	f.Add(good, "# a comment\n", ",")
+	f.Add(good[:40], "", "\n")
+	f.Add("0123456789abcdef:AAAA", "\r\n", " ")
+	f.Fuzz(func(t *testing.T, word, before, between string) {
+		text := before + word + between + good
+		r, err := seal.Parse(text)
+		if err != nil {
+			if _, code, ok := strings.Cut(word, ":"); ok && len(code) > 12 && strings.Contains(err.Error(), code) || strings.Contains(err.Error(), good[17:]) {
+				t.Errorf("Parse shows a key: %v", err)
+			}
+			if !errors.Is(err, seal.ErrKeys) {
+				t.Errorf("Parse = %v; want ErrKeys", err)
+			}
+			return
+		}
+		sealed, err := r.Seal("x", []byte(word))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Open("x", sealed); err != nil || string(got) != word {
+			t.Errorf("Open = %q, %v", got, err)
+		}
+		if shown := fmt.Sprintf("%v %+v %#v", r, r, r); strings.Contains(shown, good[17:]) {
+			t.Errorf("a ring prints its keys: %s", shown)
+		}
+	})
+}

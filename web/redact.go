@@ -53,8 +53,23 @@ func (q *request) payload(t *kernel.Task, field string, data []byte) payload {
 // sealed reports whether what a task carries stays unseen.
 func (q *request) sealed(t *kernel.Task) bool { return !t.Sealed.IsZero() && !q.h.cfg.Reveal }
 
-// readable makes text of bytes: JSON with its secrets taken out, one value or several; else text as it is; else what it is.
+// readable makes text of bytes: JSON with its secrets taken out, one value or several; else text as it is; else what it is. It ends
+// soon after what is shown of it.
 func readable(data []byte) string {
+	var text strings.Builder
+	for {
+		part, rest := readOne(data)
+		text.WriteString(part)
+		if len(rest) == 0 || text.Len() > shownMost {
+			return text.String()
+		}
+		text.WriteString("\n\n")
+		data = rest
+	}
+}
+
+// readOne makes text of the first of several values, and returns the others.
+func readOne(data []byte) (text string, others []byte) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var v any
@@ -64,15 +79,15 @@ func readable(data []byte) string {
 		switch {
 		case err != nil:
 		case len(rest) == 0:
-			return out
+			return out, nil
 		case data[dec.InputOffset()] == '\n': // a record of a call: JSON, and behind it the body
-			return out + "\n\n" + readable(rest)
+			return out, rest
 		}
 	}
 	if utf8.Valid(data) && !bytes.ContainsRune(data, 0) {
-		return string(data)
+		return withoutUsers(string(data)), nil
 	}
-	return fmt.Sprintf("%d bytes that are no text, beginning with % x", len(data), data[:min(len(data), 32)])
+	return fmt.Sprintf("%d bytes that are no text, beginning with % x", len(data), data[:min(len(data), 32)]), nil
 }
 
 // indent writes JSON for people: the template escapes it anyway.
@@ -111,14 +126,20 @@ func empty(v any) bool {
 	return v == nil || v == "" || flag
 }
 
-// cleanURL takes users, passwords and secret parameters out of a URL. What is no URL is left as it is.
+// userOf is the user and the password of a URL, wherever in a text it stands.
+var userOf = regexp.MustCompile(`://[^/?#\s@"]*@`)
+
+// withoutUsers takes users and passwords out of the URLs in a text.
+func withoutUsers(text string) string { return userOf.ReplaceAllString(text, "://hidden@") }
+
+// cleanURL takes users, passwords and secret parameters out of a URL. Of what is no URL it takes out what looks like users.
 func cleanURL(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
-		return text
+		return withoutUsers(text)
 	}
 	changed := false
 	if u.User != nil {

@@ -78,8 +78,8 @@ func loadZone(name string) (*time.Location, error) {
 
 func parseEvery(text, rest string) (Rule, error) {
 	d, err := time.ParseDuration(strings.TrimSpace(rest))
-	if err != nil || d < time.Second {
-		return Rule{}, fmt.Errorf("the rule %.80q needs a duration of at least 1s, as in \"every 5m\"", text)
+	if err != nil || d < time.Second || d > years*366*24*time.Hour {
+		return Rule{}, fmt.Errorf("the rule %.80q needs a duration of at least 1s and at most %d years, as in \"every 5m\"", text, years)
 	}
 	return Rule{every: d, zone: time.UTC}, nil
 }

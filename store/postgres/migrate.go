@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/outlast-go/outlast/internal/failpoint"
 )
 
 var (
@@ -65,10 +67,13 @@ func migrate(ctx context.Context, conn *pgx.Conn, q *queries) (err error) {
 		return err
 	}
 	for _, name := range []string{"migrate_calls", "migrate_version"} {
+		failpoint.Hit("migrate.statement")
 		if _, err := tx.Exec(ctx, strings.ReplaceAll(q.get(name), ":version", fmt.Sprint(schemaVersion))); err != nil {
 			return err
 		}
 	}
+	failpoint.Hit("migrate.commit")
+	defer failpoint.Hit("migrate.done")
 	return tx.Commit(ctx)
 }
 
@@ -93,6 +98,7 @@ func runFiles(ctx context.Context, tx pgx.Tx, version int) error {
 			if err != nil {
 				return err
 			}
+			failpoint.Hit("migrate.statement")
 			if _, err := tx.Exec(ctx, string(text)); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}

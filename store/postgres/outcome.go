@@ -163,6 +163,9 @@ func decodeStaged(b []byte) (*store.Outcome, bool) {
 		o.Groups = append(o.Groups, g)
 	}
 	for _, s := range w.Follow {
+		if s == nil {
+			return nil, false
+		}
 		spec, fine := s.spec()
 		ok = ok && fine
 		o.Follow = append(o.Follow, spec)

@@ -33,6 +33,9 @@ func parseURL(text string, cfg Config) (place, error) {
 	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return place{}, fmt.Errorf("%w: the URL begins with %q; it must begin with postgres://", store.ErrInvalid, u.Scheme)
 	}
+	if err := unescaped(u); err != nil {
+		return place{}, err
+	}
 	q := u.Query()
 	p := place{cfg: cfg}
 	if p.cfg.Namespace == "" {
@@ -54,6 +57,21 @@ func parseURL(text string, cfg Config) (place, error) {
 	p.driver = u.String()
 	p.masked = mask(u)
 	return p, nil
+}
+
+// unescaped refuses a URL that may have a part of its password where none belongs, since a / or ? in it was not escaped. It repeats
+// nothing of it.
+func unescaped(u *url.URL) error {
+	odd := u.Opaque != "" || strings.Contains(u.EscapedPath(), "@") || strings.Contains(u.EscapedFragment(), "@")
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		named := name == "user" || name == "password" || name == "application_name"
+		odd = odd || strings.Contains(name, "@") || strings.Contains(value, "@") && (!named || u.User == nil && u.Port() != "" && u.Path == "")
+	}
+	if !odd {
+		return nil
+	}
+	return fmt.Errorf("%w: the URL has an @ behind its host, or no // before it; it looks like postgres://user:password@host:5432/database: in a password write a / as %%2F, a ? as %%3F, a # as %%23, elsewhere an @ as %%40", store.ErrInvalid)
 }
 
 // flagOption reads an option that has one value.
@@ -92,6 +110,6 @@ func mask(u *url.URL) string {
 	for _, secret := range []string{"password", "sslpassword", "passfile"} {
 		q.Del(secret)
 	}
-	c.RawQuery = q.Encode()
+	c.RawQuery, c.Fragment, c.RawFragment = q.Encode(), "", ""
 	return c.String()
 }

@@ -149,7 +149,7 @@ func (w *wireSpec) spec() (store.Spec, bool) {
 	s.ID, s.DueAt, s.Group, s.Parent, s.Labels, s.Args = store.ID(w.ID), instant(w.Due), required(w.Grp), required(w.Parent), w.Labels, w.Args
 	if w.OnEnd != nil {
 		next, fine := w.OnEnd.spec()
-		s.OnEnd, ok = &next, ok && fine
+		s.OnEnd, ok = &next, ok && fine && next.OnEnd == nil // nothing follows what follows an ending
 	}
 	return s, ok
 }

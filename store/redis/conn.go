@@ -131,6 +131,9 @@ func refusal(r record) error {
 		return nil
 	}
 	sentinel, ok := codes[code]
+	if code == "newer" {
+		return newer(r.str("text"))
+	}
 	if !ok {
 		return fmt.Errorf("the answer %q is not known", code)
 	}

@@ -40,6 +40,7 @@ func (s *Store) Join(ctx context.Context, req store.JoinRequest) error {
 
 func (s *Store) join(ctx context.Context, req store.JoinRequest, info []byte, up *line) error {
 	return s.do(ctx, "join", func(o *object) {
+		o.key("schema").int(schemaVersion)
 		o.key("worker").str(req.ID)
 		o.key("beat").float(float64(req.Beat) / 1000)
 		o.key("deadafter").float(float64(req.DeadAfter) / 1000)
@@ -56,6 +57,7 @@ func (s *Store) Beat(ctx context.Context, req store.BeatRequest) (store.BeatResu
 		return store.BeatResult{}, fmt.Errorf("%w: load of worker %s: %w", store.ErrInvalid, req.Worker, err)
 	}
 	r, err := s.run(ctx, "beat", func(o *object) {
+		o.key("schema").int(schemaVersion)
 		o.key("worker").str(req.Worker)
 		o.key("load").str(string(load))
 		p := o.key("queues")

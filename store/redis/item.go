@@ -140,6 +140,9 @@ func unpackSpec(text string) (s store.Spec, err error) {
 	}
 	if end := r.str("onend"); end != "" {
 		next, err := unpackSpec(end)
+		if err == nil && next.OnEnd != nil {
+			err = errPacked // nothing follows what follows an ending
+		}
 		if err != nil {
 			return s, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Requests, answers and records travel as msgpack: the scripts read and write it natively, strings are bytes, and whole numbers
@@ -77,7 +78,16 @@ type object struct {
 	n  int
 }
 
-func (o *object) close() { binary.BigEndian.PutUint16(o.p.b[o.at:], uint16(o.n)) }
+// close writes how many fields there are. More than two bytes can count are counted by four.
+func (o *object) close() {
+	if o.n < 1<<16 {
+		binary.BigEndian.PutUint16(o.p.b[o.at:], uint16(o.n))
+		return
+	}
+	o.p.b[o.at-1] = 0xdf
+	o.p.b = slices.Insert(o.p.b, o.at, 0, 0)
+	binary.BigEndian.PutUint32(o.p.b[o.at:], uint32(o.n))
+}
 
 // key begins a field; the value must follow.
 func (o *object) key(name string) *packer {
@@ -122,10 +132,15 @@ func pack(fields func(o *object)) []byte {
 
 var errPacked = errors.New("the bytes make no sense")
 
+// deepest is how deep values may lie in one another. What the scripts write is less than half as deep; bytes of another's hand must not
+// cost the stack, or a list in every byte.
+const deepest = 16
+
 // unpacker reads values. After bytes that make no sense bad is set, and all values are zero.
 type unpacker struct {
-	b   string
-	bad bool
+	b    string
+	deep int
+	bad  bool
 }
 
 func (u *unpacker) fail() any {
@@ -202,10 +217,17 @@ func (u *unpacker) wide(c byte) any {
 	return u.fail()
 }
 
+// inside begins a list or a map of n parts, and reports whether so many can follow.
+func (u *unpacker) inside(n int) bool {
+	u.deep++
+	return n <= len(u.b) && u.deep <= deepest
+}
+
 func (u *unpacker) list(n int) any {
-	if n > len(u.b) {
+	if !u.inside(n) {
 		return u.fail()
 	}
+	defer func() { u.deep-- }()
 	list := make([]any, n)
 	for i := range list {
 		list[i] = u.value()
@@ -214,9 +236,10 @@ func (u *unpacker) list(n int) any {
 }
 
 func (u *unpacker) fields(n int) any {
-	if n > len(u.b) {
+	if !u.inside(n) {
 		return u.fail()
 	}
+	defer func() { u.deep-- }()
 	m := make(record, n)
 	for range n {
 		name, _ := u.value().(string)

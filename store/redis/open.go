@@ -204,7 +204,7 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	case err != nil:
 		return s.explain("read the version of the records", err)
 	case have > schemaVersion:
-		return fmt.Errorf("the records of namespace %s have schema %d, and this version knows up to %d; update this program", s.namespace, have, schemaVersion)
+		return newer(strconv.FormatInt(have, 10))
 	case !made:
 		s.found = int(have)
 	}
@@ -217,6 +217,11 @@ func (s *Store) checkSchema(ctx context.Context) error {
 		return s.explain("read the ID of the namespace", err)
 	}
 	return nil
+}
+
+// newer says that the records came after this program.
+func newer(schema string) error {
+	return fmt.Errorf("the records have schema %s, and this version knows up to %d; update this program", schema, schemaVersion)
 }
 
 // checkEvidence finds out whether sessions can be seen. If not, silence alone decides who is dead, and it says so.

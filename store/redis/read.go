@@ -152,10 +152,14 @@ func (s *Store) Queues(ctx context.Context) ([]store.QueueStatus, error) {
 		countQueue(queues[name], what, min(max(n, 0), store.CountLimit))
 	}
 	for name, at := range r.map_("oldest") {
-		queues[name].OldestAt = instant(whole(at))
+		if q := queues[name]; q != nil {
+			q.OldestAt = instant(whole(at))
+		}
 	}
 	for name := range r.map_("paused") {
-		queues[name].Paused = true
+		if q := queues[name]; q != nil {
+			q.Paused = true
+		}
 	}
 	var list []store.QueueStatus
 	for _, name := range slices.Sorted(maps.Keys(queues)) {

@@ -37,6 +37,10 @@ func parseURL(text string) (address, error) {
 	if !ok || !slices.Contains([]string{"redis", "rediss", "redis+sentinel"}, scheme) {
 		return address{}, invalid("the URL must begin with redis://, rediss:// or redis+sentinel://")
 	}
+	if i := strings.IndexAny(rest, "/?"); i >= 0 && strings.Contains(rest[i:], "@") {
+		// What stands before it may be the end of a password with a / or ? in it: nothing of it is repeated.
+		return address{}, invalid("the URL has an @ behind its first / or ?: in a password write a / as %%2F, a ? as %%3F, elsewhere an @ as %%40")
+	}
 	rest, query, _ := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
 	var a address

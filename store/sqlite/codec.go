@@ -56,8 +56,9 @@ func pack(flags []bool) (n int64) {
 
 // decoder reads what encoder wrote. After a record that makes no sense bad is set, and all values are zero.
 type decoder struct {
-	b   []byte
-	bad bool
+	b       []byte
+	bad     bool
+	follows bool // it reads a task that follows an ending
 }
 
 func (d *decoder) int() int64 {
@@ -114,7 +115,10 @@ func (d *decoder) bytes() []byte {
 
 func (d *decoder) labels() map[string]string {
 	n := d.int()
-	if n < 0 || n > int64(len(d.b)) {
+	if n > int64(len(d.b)) {
+		d.fail()
+	}
+	if n < 0 || d.bad {
 		return nil
 	}
 	m := make(map[string]string, n)
@@ -214,8 +218,13 @@ func (d *decoder) spec() (s store.Spec) {
 	s.Sealed = d.id()
 	s.Retention = d.dur()
 	if d.optional() {
+		if d.follows {
+			d.fail() // nothing follows what follows an ending
+			return s
+		}
+		d.follows = true
 		next := d.spec()
-		s.OnEnd = &next
+		s.OnEnd, d.follows = &next, false
 	}
 	return s
 }

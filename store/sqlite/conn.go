@@ -104,6 +104,16 @@ func (c *conn) each(name string, row func(r *sqlite.Stmt), args ...any) error {
 	}
 }
 
+// known refuses a file that a newer program has migrated while this one had it open: what is written here could break what that one relies
+// on. It is asked inside a transaction.
+func (c *conn) known() error {
+	version := 0
+	if err := c.each("schema", func(r *sqlite.Stmt) { version = r.ColumnInt(0) }); err != nil {
+		return err
+	}
+	return known(version)
+}
+
 func bind(st *sqlite.Stmt, i int, a any) {
 	switch v := a.(type) {
 	case nil:

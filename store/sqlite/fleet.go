@@ -106,6 +106,9 @@ func (s *Store) Beat(ctx context.Context, req store.BeatRequest) (res store.Beat
 	}
 	recorded := inode
 	err = s.read(ctx, func(v *view) error {
+		if err := v.known(); err != nil {
+			return err // and its file says nothing: others take over what it holds
+		}
 		st := newStep(s, v.conn)
 		st.now = v.now
 		w := st.worker(req.Worker)

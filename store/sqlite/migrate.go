@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/outlast-go/outlast/internal/failpoint"
 )
 
 // migrate brings a file to schemaVersion. It holds the write lock while it looks and while it changes, so of several
@@ -41,7 +43,9 @@ func migrate(c *conn, namespace string) (err error) {
 	if err := checkNamespace(c, namespace); err != nil {
 		return err
 	}
+	failpoint.Hit("migrate.commit")
 	_, err = c.exec("commit")
+	failpoint.Hit("migrate.done")
 	return err
 }
 
@@ -62,6 +66,7 @@ func migrateBy(raw *sqlite.Conn, file string, have int) error {
 // execScript runs the statements of a migration one after the other.
 func execScript(raw *sqlite.Conn, text string) error {
 	for strings.TrimSpace(text) != "" {
+		failpoint.Hit("migrate.statement")
 		st, rest, err := raw.PrepareTransient(text)
 		if err != nil {
 			return err

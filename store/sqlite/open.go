@@ -154,7 +154,13 @@ func checkFile(raw *sqlite.Conn) error {
 		return nil
 	case id != applicationID:
 		return errors.New("the file is a database of another program; choose another path")
-	case version > schemaVersion:
+	}
+	return known(version)
+}
+
+// known refuses a schema that came after this program.
+func known(version int) error {
+	if version > schemaVersion {
 		return fmt.Errorf("the file has schema %d, and this version knows up to %d; update this program", version, schemaVersion)
 	}
 	return nil

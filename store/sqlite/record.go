@@ -169,7 +169,10 @@ func (t *task) decode(d *decoder) {
 		t.Error = &e
 	}
 	t.Staged = decodeOutcome(d)
-	if n := d.int(); n > 0 && n <= store.HistoryLimit {
+	switch n := d.int(); {
+	case n < 0 || n > int64(len(d.b)):
+		d.fail()
+	case n > 0:
 		t.History = make([]store.Event, n)
 	}
 	for i := range t.History {

@@ -223,6 +223,10 @@ func (w *writer) begin(batch []*op) ([]*op, error) {
 		}
 		_, err := w.c.exec("begin_immediate")
 		if err == nil {
+			if err = w.c.known(); err != nil {
+				_, end := w.c.exec("rollback")
+				return batch, errors.Join(err, end)
+			}
 			return batch, nil
 		}
 		if !busy(err) {

@@ -41,7 +41,7 @@ func Open(ctx context.Context, address string, options ...Options) (store.Store,
 	if len(options) > 0 {
 		o = options[0]
 	}
-	scheme, rest, ok := strings.Cut(address, ":")
+	scheme, _, ok := strings.Cut(address, ":")
 	if !ok {
 		return nil, fmt.Errorf("%w: the store %q has no scheme; write it as one of %s", store.ErrInvalid, address, Forms)
 	}
@@ -59,7 +59,7 @@ func Open(ctx context.Context, address string, options ...Options) (store.Store,
 	case "redis", "rediss", "redis+sentinel":
 		return redis.Open(ctx, withNamespace(address, o.Namespace), redis.Config{Log: o.Log})
 	case "http", "https":
-		return nil, fmt.Errorf("%w: %s:%s is the address of a daemon, which this command does not speak to yet; name its store", store.ErrInvalid, scheme, rest)
+		return nil, fmt.Errorf("%w: an address with %s: is that of a daemon, which this command does not speak to yet; name its store", store.ErrInvalid, scheme)
 	}
 	return nil, fmt.Errorf("%w: the scheme %q of the store is not known; write it as one of %s", store.ErrInvalid, scheme, Forms)
 }

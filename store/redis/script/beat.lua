@@ -1,8 +1,10 @@
 -- flags: allow-oom
 -- uses: promote fleet
 -- Beat keeps a worker alive, and answers what it should know.
--- takes {worker, load, queues, kinds (sorted), own, cid, run (the session, if the worker is the caller's own)}, returns {work, ripe, ticks, suspects, asked, every, session} or {err}
--- keeps: a session that is new is only as old as the beat that names it.
+-- takes {schema, worker, load, queues, kinds (sorted), own, cid, run (the session, if the worker is the caller's own)}, returns {work, ripe, ticks, suspects, asked, every, session} or {err}
+-- keeps: a program that is older than the records is not kept alive; a session that is new is only as old as the beat that names it.
+local schema = tonumber(call('HGET', P .. 'meta', 'schema') or 0)
+if schema > req.schema then return pack(bad('newer', str(schema))) end
 local w = read_worker(req.worker)
 if not w or w.dead then return pack(dead(req.worker)) end
 w.at, w.load, w.gone, w.vouched = now, req.load, nil, nil

@@ -3,6 +3,9 @@
 -- name: begin_immediate begins to write.
 begin immediate;
 
+-- name: schema returns the number of the last migration.
+pragma user_version;
+
 -- name: begin_read begins to read, as of one moment.
 begin;
 

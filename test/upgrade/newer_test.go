@@ -1,0 +1,195 @@
+package upgrade_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/outlast-go/outlast/cmd/outlast/engine"
+	"github.com/outlast-go/outlast/store"
+	"github.com/outlast-go/outlast/test/upgrade/fill"
+)
+
+// engines has one old store of each engine.
+var engines = []string{"testdata/sqlite-4.gz", "testdata/postgres-2.gz", "testdata/redis-1.gz"}
+
+// mark writes the number of a schema into a store, as a newer program would; 0: takes it back.
+func mark(t *testing.T, url string, schema int) {
+	t.Helper()
+	ctx := t.Context()
+	var err error
+	switch scheme, path, _ := strings.Cut(url, ":"); scheme {
+	case "sqlite":
+		var conn *sqlite.Conn
+		if conn, err = sqlite.OpenConn(path, sqlite.OpenReadWrite); err != nil {
+			t.Fatal(err)
+		}
+		conn.SetBusyTimeout(10 * time.Second)
+		err = sqlitex.ExecuteTransient(conn, fmt.Sprintf("pragma user_version = %d", max(schema, 4)), nil)
+		if end := conn.Close(); err == nil {
+			err = end
+		}
+	case "postgres":
+		var conn *pgx.Conn
+		if conn, err = pgx.Connect(ctx, url); err != nil {
+			t.Fatal(err)
+		}
+		_, err = conn.Exec(ctx, fmt.Sprintf("update outlast.version set number = %d", max(schema, 3)))
+		conn.Close(ctx)
+	default:
+		c := connect(t, url)
+		err = c.Do(ctx, c.B().Hset().Key("outlast:{default}:meta").FieldValue().FieldValue("schema", fmt.Sprint(max(schema, 1))).Build()).Error()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A store of a newer version is not opened: the error says what to do, and nothing in the store is touched.
+func TestAStoreOfANewerVersionIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	for _, file := range engines {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			url := restore(t, file)
+			opened(t, url).Close()
+			mark(t, url, 99)
+			st, err := engine.Open(t.Context(), url)
+			if err == nil {
+				st.Close()
+				t.Fatal("it was opened")
+			}
+			if !strings.Contains(err.Error(), "schema 99") || !strings.Contains(err.Error(), "update this program") {
+				t.Errorf("Open = %v; want the number, and what to do", err)
+			}
+			mark(t, url, 0)
+			back := opened(t, url)
+			asLeft(t, back)
+			clean(t, back)
+		})
+	}
+}
+
+// A program that has a store open when a newer one migrates it is not kept alive any more, so that others take over what it holds; in a file, where
+// each program brings its own statements, it cannot write either.
+func TestAProgramThatIsOvertakenStops(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"testdata/sqlite-4.gz", "testdata/redis-1.gz"} {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			ctx, url := t.Context(), restore(t, file)
+			st := opened(t, url)
+			const worker = "overtaken:1:00"
+			if err := st.Join(ctx, store.JoinRequest{ID: worker, Beat: time.Second, DeadAfter: 15 * time.Second}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := st.Beat(ctx, store.BeatRequest{Worker: worker}); err != nil {
+				t.Fatal(err)
+			}
+			mark(t, url, 99)
+			if _, err := st.Beat(ctx, store.BeatRequest{Worker: worker}); err == nil || store.Answered(err) || !strings.Contains(err.Error(), "update this program") {
+				t.Errorf("Beat = %v; want that it is too old", err)
+			}
+			if err := st.Join(ctx, store.JoinRequest{ID: worker + "1", Beat: time.Second, DeadAfter: 15 * time.Second}); err == nil || store.Answered(err) {
+				t.Errorf("Join = %v; want that it is too old", err)
+			}
+			if strings.HasPrefix(url, "sqlite:") {
+				if _, err := st.Cancel(ctx, fill.ID("ready"), "x"); err == nil || store.Answered(err) {
+					t.Errorf("Cancel = %v; want that it is too old", err)
+				}
+				if task, err := st.Get(ctx, fill.ID("ready")); err != nil || task.State != store.Ready {
+					t.Errorf("the task is %s, %v; want it ready", task.State, err)
+				}
+			}
+			mark(t, url, 0)
+			if _, err := st.Beat(ctx, store.BeatRequest{Worker: worker}); err != nil {
+				t.Errorf("Beat once it is known again = %v", err)
+			}
+		})
+	}
+}
+
+// Programs of the schema before find every function that they call, also after a newer program has migrated: on PostgreSQL old and new
+// work side by side, on the functions of the new one.
+func TestFunctionsThatOlderProgramsCallAreStillThere(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"testdata/postgres-1.gz", "testdata/postgres-2.gz"} {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			url := restore(t, file)
+			before := called(t, url)
+			opened(t, url)
+			after := called(t, url)
+			for _, name := range before {
+				if !slices.Contains(after, name) {
+					t.Errorf("%s is gone", name)
+				}
+			}
+			if len(before) < 20 {
+				t.Errorf("there were %d functions: %v", len(before), before)
+			}
+		})
+	}
+}
+
+// called lists the functions that are called from outside: those whose path is fixed.
+func called(t *testing.T, url string) (names []string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	rows, err := conn.Query(t.Context(), `select p.oid::regprocedure::text || ' returns ' || pg_get_function_result(p.oid)
+		from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'outlast' and p.proconfig is not null order by 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// A migration that was part of a version is never changed: stores that have it would not have the change. What is to be another way goes into a new file.
+func TestAMigrationIsNeverChanged(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/migrations.sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := strings.Fields(string(text))
+	files, err := filepath.Glob("../../store/*/schema/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		name := strings.TrimPrefix(filepath.ToSlash(file), "../../")
+		at := slices.Index(known, name)
+		switch {
+		case at < 1:
+			t.Errorf("%s is new: add the line %q to testdata/migrations.sha256, and a store of the schema before to testdata", name, hex.EncodeToString(sum[:])+"  "+name)
+		case known[at-1] != hex.EncodeToString(sum[:]):
+			t.Errorf("%s was changed: write a new migration instead", name)
+		}
+	}
+	if len(files)*2 != len(known) {
+		t.Errorf("%d migrations, and %d are known", len(files), len(known)/2)
+	}
+}
