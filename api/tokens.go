@@ -189,6 +189,27 @@ func (t *Tokens) Check(text string) (Token, error) {
 	return one, nil
 }
 
+// Standing returns the token of an id, if it is neither revoked nor expired: for who was let in by it before.
+func (t *Tokens) Standing(id string) (Token, error) {
+	t.mu.Lock()
+	err := t.read()
+	one, known := t.known[id]
+	t.mu.Unlock()
+	switch {
+	case err != nil:
+		return Token{}, errors.New("the tokens of this daemon cannot be read")
+	case !known || one.Revoked:
+		return Token{}, ErrBadToken
+	case !one.ExpiresAt.IsZero() && !t.now().Before(one.ExpiresAt):
+		return Token{}, ErrExpired
+	}
+	one.Hash = ""
+	return one, nil
+}
+
+// May reports whether the token's scopes are enough for what needs one.
+func (t Token) May(want Scope) bool { return allows(t.Scopes, want) }
+
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

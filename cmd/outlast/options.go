@@ -21,6 +21,8 @@ func serveFlags() []cli.Flag {
 		{Name: "open", Kind: cli.Switch, Help: "let everybody who can reach the address do everything, without tokens"},
 		{Name: "tls-cert", Value: "FILE", Help: "certificate, in PEM; serve HTTPS"},
 		{Name: "tls-key", Value: "FILE", Help: "its key, in PEM"},
+		{Name: "dashboard", Value: "BOOL", Default: "true", Words: []string{"true", "false"}, Help: "show the dashboard at /; with tokens it asks browsers to sign in by one"},
+		{Name: "dashboard-read-only", Kind: cli.Switch, Help: "let nobody act there, whatever their token"},
 		{Name: "spaces", Kind: cli.Many, Value: "NAME", Help: "a further namespace to serve, for tokens that name it; may be given again"},
 		{Name: "slots", Kind: cli.Many, Value: "QUEUE=N", Shown: "default=100, calls=256, callbacks=64", Help: "how many tasks of a queue run at once in the daemon; may be given again"},
 		{Name: "push", Kind: cli.Many, Value: "KIND=URL", Help: "deliver the tasks of a kind to an HTTP endpoint; may be given again"},

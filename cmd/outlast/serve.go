@@ -21,6 +21,7 @@ import (
 	"github.com/outlast-go/outlast/api"
 	"github.com/outlast-go/outlast/call"
 	"github.com/outlast-go/outlast/cmd/outlast/cli"
+	"github.com/outlast-go/outlast/cmd/outlast/desk"
 	"github.com/outlast-go/outlast/cmd/outlast/engine"
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/store"
@@ -52,10 +53,11 @@ type daemon struct {
 	server  atomic.Pointer[api.Server]
 	stores  []store.Store
 	kernels []*kernel.Kernel
+	spaces  map[string]api.Space
 }
 
 func serve(ctx context.Context, l *cli.Line) (err error) {
-	d := &daemon{l: l, log: logger(l)}
+	d := &daemon{l: l, log: logger(l), spaces: map[string]api.Space{}}
 	if err := d.configure(); err != nil {
 		return err
 	}
@@ -212,6 +214,7 @@ func (d *daemon) space(ctx context.Context, namespace string) (s api.Space, err 
 	if s.Calls, err = api.NewCalls(s.Kernel, d.client, d.secrets...); err != nil {
 		return s, err
 	}
+	d.spaces[name] = s
 	_, err = api.NewPush(ctx, s.Kernel, d.push, d.client, d.secrets...)
 	return s, err
 }
@@ -232,13 +235,30 @@ func (d *daemon) listen(ctx context.Context) (net.Listener, error) {
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), nil
 }
 
+// handler parts what comes: the API has its paths, everything else is the dashboard's, if there is one.
+func (d *daemon) handler() http.Handler {
+	server := d.server.Load()
+	if d.l.Text("dashboard") != "true" {
+		return server
+	}
+	front := desk.New(d.kernels[0].Store().Namespace, d.spaces, desk.Config{
+		Tokens: d.tokens, Open: d.l.On("open"), ReadOnly: d.l.On("dashboard-read-only"), Secure: d.l.Text("tls-cert") != "", Slow: server.Slow, Logger: d.log,
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/", front)
+	for _, path := range []string{"/v1/", "/healthz", "/readyz", "/metrics"} {
+		mux.Handle(path, server)
+	}
+	return mux
+}
+
 // run serves until ctx ends, and drains then: the API answers until the kernels have drained, so that workers elsewhere can bring what
 // they have done.
 func (d *daemon) run(ctx context.Context, listener net.Listener) error {
 	base, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	web := &http.Server{
-		Handler: d.server.Load(), BaseContext: func(net.Listener) context.Context { return base }, ReadHeaderTimeout: 10 * time.Second,
+		Handler: d.handler(), BaseContext: func(net.Listener) context.Context { return base }, ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn),
 	}
