@@ -23,6 +23,7 @@ import (
 	"github.com/outlast-go/outlast/cmd/outlast/cli"
 	"github.com/outlast-go/outlast/cmd/outlast/desk"
 	"github.com/outlast-go/outlast/cmd/outlast/engine"
+	"github.com/outlast-go/outlast/cmd/outlast/rowcall"
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/store"
 )
@@ -63,14 +64,14 @@ func serve(ctx context.Context, l *cli.Line) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
 	cfg := api.Config{
-		Tokens: d.tokens, Open: l.On("open"), Rate: float64(l.Number("rate")), MaxBody: int64(l.Number("max-body")), Logger: d.log,
+		Tokens: d.tokens, Open: l.On("open"), Rate: float64(l.Number("rate")), MaxBody: int64(l.Number("max-body")), MaxUpload: int64(l.Number("max-upload")), Logger: d.log,
 		Spaces: map[string]api.Space{}, Version: buildVersion(),
 	}
 	main, err := d.space(ctx, l.Text("namespace"))
 	if err != nil {
 		return err
 	}
-	cfg.Calls = main.Calls
+	cfg.Calls, cfg.Recipes = main.Calls, main.Recipes
 	for _, name := range l.Many("spaces") {
 		if cfg.Spaces[name], err = d.space(ctx, name); err != nil {
 			return err
@@ -214,6 +215,12 @@ func (d *daemon) space(ctx context.Context, namespace string) (s api.Space, err 
 	if s.Calls, err = api.NewCalls(s.Kernel, d.client, d.secrets...); err != nil {
 		return s, err
 	}
+	rows, err := rowcall.NewService(d.client)
+	if err != nil {
+		return s, err
+	}
+	rows.Serve(s.Kernel)
+	s.Recipes = rows
 	d.spaces[name] = s
 	_, err = api.NewPush(ctx, s.Kernel, d.push, d.client, d.secrets...)
 	return s, err
@@ -345,7 +352,7 @@ func buildVersion() string {
 // slotsOf reads how many tasks of which queue run at once.
 func slotsOf(list []string) (map[string]int, error) {
 	if len(list) == 0 {
-		return map[string]int{kernel.DefaultQueue: 100, "calls": 256, "callbacks": 64}, nil
+		return map[string]int{kernel.DefaultQueue: 100, "calls": 256, "callbacks": 64, rowcall.Queue: 64}, nil
 	}
 	texts, err := pairs("slots", "QUEUE=N", list)
 	if err != nil {
