@@ -26,6 +26,7 @@ func serveFlags() []cli.Flag {
 		{Name: "spaces", Kind: cli.Many, Value: "NAME", Help: "a further namespace to serve, for tokens that name it; may be given again"},
 		{Name: "slots", Kind: cli.Many, Value: "QUEUE=N", Shown: "default=100, calls=256, callbacks=64, batch-run=64", Help: "how many tasks of a queue run at once in the daemon; may be given again"},
 		{Name: "push", Kind: cli.Many, Value: "KIND=URL", Help: "deliver the tasks of a kind to an HTTP endpoint; may be given again"},
+		{Name: "push-silence", Kind: cli.Span, Value: "TIME", Default: "30s", Help: "how long an endpoint that answered 202 may say nothing of its task"},
 		{Name: "secret-file", Value: "FILE", Help: "secrets (whsec_…), one per line, that sign callbacks and deliveries; the first signs first"},
 		{Name: "allow-net", Kind: cli.Many, Value: "CIDR", Help: "a private network that calls, callbacks and deliveries may reach; may be given again"},
 		{Name: "allow-port", Kind: cli.Many, Value: "PORT", Shown: "80 and 443", Help: "a port that they may reach; may be given again"},

@@ -222,7 +222,7 @@ func (d *daemon) space(ctx context.Context, namespace string) (s api.Space, err 
 	rows.Serve(s.Kernel)
 	s.Recipes = rows
 	d.spaces[name] = s
-	_, err = api.NewPush(ctx, s.Kernel, d.push, d.client, d.secrets...)
+	_, err = api.NewPush(ctx, s.Kernel, d.push, api.PushConfig{Client: d.client, Secrets: d.secrets, Silence: d.l.Span("push-silence")})
 	return s, err
 }
 
