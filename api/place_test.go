@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -30,6 +31,7 @@ type place struct {
 	*testing.T
 	k     *kernel.Kernel
 	url   string
+	media string // of bodies; empty: JSON
 	host  string // sent as the Host; empty: the server's own
 	token string
 	doc   map[string]any
@@ -120,7 +122,7 @@ func (p *place) send(method, path string, body any) *answer {
 		p.Fatal(err)
 	}
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", cmp.Or(p.media, "application/json"))
 	}
 	if p.token != "" {
 		req.Header.Set("Authorization", "Bearer "+p.token)
