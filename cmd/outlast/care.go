@@ -25,7 +25,7 @@ func careCommands() []*cli.Command {
 			Example: "outlast fsck\noutlast fsck --json", Run: check,
 		},
 		{
-			Name: "doctor", Short: "check store, settings, clocks, file limits and workers, and say what to fix", Flags: storeFlags(),
+			Name: "doctor", Short: "check store, settings, clocks, file limits and workers, and say what to fix", Flags: targetFlags(),
 			Long:    "The exit code is 1 if something is wrong; what is only worth knowing does not count.",
 			Example: "outlast doctor --store redis://host:6379", Run: doctor,
 		},
@@ -39,7 +39,7 @@ type inspector interface {
 }
 
 func migrate(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{create: true}, func(d *ops.Direct) error {
+	return withStore(ctx, l, want{create: true}, func(d *ops.Direct) error {
 		info := d.Info()
 		before := info.Schema
 		if i, ok := d.Store().(inspector); ok {
@@ -62,7 +62,7 @@ func migrate(ctx context.Context, l *cli.Line) error {
 }
 
 func check(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return withStore(ctx, l, want{}, func(d *ops.Direct) error {
 		begin := l.Now()
 		findings, err := fsck.Check(ctx, d.Store())
 		if err != nil {
