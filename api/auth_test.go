@@ -184,7 +184,7 @@ func TestBadRequestsGetAProblem(t *testing.T) {
 	if a := p.send("PATCH", "/v1/tasks", nil); a.StatusCode != 405 || a.Header.Get("Allow") == "" {
 		t.Errorf("PATCH = %d %s", a.StatusCode, a.body)
 	}
-	if a := p.send("GET", "/nowhere", nil); a.StatusCode != 404 || !strings.Contains(a.body, "not_found") {
+	if a := p.send("GET", "/nowhere", nil); a.StatusCode != 404 || !strings.Contains(a.body, "no_path") {
 		t.Errorf("an unknown path = %d %s", a.StatusCode, a.body)
 	}
 }

@@ -19,6 +19,7 @@ type Filter struct {
 	Parent string            `json:"parent,omitempty"`
 	Worker string            `json:"worker,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	Key    string            `json:"key,omitempty"` // unique key; needs exactly one kind
 	After  time.Time         `json:"after,omitzero"`
 	Before time.Time         `json:"before,omitzero"`
 }
@@ -29,7 +30,10 @@ func (f *Filter) filter() (kernel.Filter, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return kernel.Filter{}, err
 	}
-	out := kernel.Filter{Kinds: f.Kinds, Queue: f.Queue, Group: group, Parent: parent, Worker: f.Worker, Labels: f.Labels, After: f.After, Before: f.Before}
+	out := kernel.Filter{Kinds: f.Kinds, Queue: f.Queue, Group: group, Parent: parent, Worker: f.Worker, Labels: f.Labels, Unique: f.Key, After: f.After, Before: f.Before}
+	if f.Key != "" && len(f.Kinds) != 1 {
+		return out, fmt.Errorf("%w: key needs exactly one kind: keys of different kinds do not meet", kernel.ErrInvalid)
+	}
 	for _, word := range f.States {
 		if !slices.Contains(stateWords, word) {
 			return out, fmt.Errorf("%w: the state %.40q is not known; use %s", kernel.ErrInvalid, word, strings.Join(stateWords, ", "))
@@ -40,7 +44,7 @@ func (f *Filter) filter() (kernel.Filter, error) {
 }
 
 func (f *Filter) empty() bool {
-	return len(f.States)+len(f.Kinds)+len(f.Labels) == 0 && f.Queue+f.Group+f.Parent+f.Worker == "" && f.After.IsZero() && f.Before.IsZero()
+	return len(f.States)+len(f.Kinds)+len(f.Labels) == 0 && f.Queue+f.Group+f.Parent+f.Worker+f.Key == "" && f.After.IsZero() && f.Before.IsZero()
 }
 
 // Bulk is an action on all tasks that a filter picks.

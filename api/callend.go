@@ -15,7 +15,7 @@ const bodyLimit = 1 << 20
 func answered(ctx context.Context, r *call.Response) CallEnd {
 	end := CallEnd{
 		ID: r.ID.String(), Method: r.Method, URL: r.URL, Status: r.Status, Header: r.Header, Attempts: r.Attempts, Crashes: r.Crashes,
-		Seconds: r.Duration.Seconds(),
+		Seconds: r.Duration.Seconds(), Proto: r.Proto, Size: r.Size,
 	}
 	body, err := r.Open(ctx)
 	if err != nil {

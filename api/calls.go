@@ -210,10 +210,12 @@ type CallEnd struct {
 	ID         string              `json:"id"`
 	Method     string              `json:"method,omitempty"`
 	URL        string              `json:"url,omitempty"`
+	Proto      string              `json:"proto,omitempty"` // of the answer: HTTP/1.1
 	Status     int                 `json:"status,omitempty"`
 	Header     map[string][]string `json:"header,omitempty"`
 	Body       string              `json:"body,omitempty"`       // if it is text
 	BodyBase64 []byte              `json:"bodyBase64,omitempty"` // if it is not
+	Size       int64               `json:"size,omitempty"`       // of the whole body: one over a mebibyte is cut
 	Attempts   int                 `json:"attempts"`             // that failed before
 	Crashes    int                 `json:"crashes,omitempty"`
 	Seconds    float64             `json:"seconds"` // of the last attempt

@@ -109,7 +109,7 @@ func (s *Server) lost(w http.ResponseWriter, r *http.Request) {
 		write(w, problem(http.StatusMethodNotAllowed, "bad_method", "%s is not for this path", r.Method))
 		return
 	}
-	write(w, problem(http.StatusNotFound, "not_found", "there is no such path; /v1/openapi.json lists what there is"))
+	write(w, problem(http.StatusNotFound, "no_path", "there is no such path; /v1/openapi.json lists what there is"))
 }
 
 // problem makes a refusal.

@@ -1,13 +1,10 @@
 package api
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/outlast-go/outlast/kernel"
-	"github.com/outlast-go/outlast/saga"
 )
 
 // NewGroup is a group to be created with its first members.
@@ -23,24 +20,26 @@ type NewGroup struct {
 
 // Group is a group as it is on record.
 type Group struct {
-	ID        string            `json:"id"`
-	Name      string            `json:"name,omitempty"`
-	State     string            `json:"state"`
-	Sealed    bool              `json:"sealed"`
-	Aborting  string            `json:"aborting,omitempty"`
-	Total     int64             `json:"total"`
-	Done      int64             `json:"done"`
-	Failed    int64             `json:"failed"`
-	Cancelled int64             `json:"cancelled"`
-	Labels    map[string]string `json:"labels,omitempty"`
-	CreatedAt time.Time         `json:"createdAt"`
-	ClosedAt  time.Time         `json:"closedAt,omitzero"`
+	ID         string            `json:"id"`
+	Name       string            `json:"name,omitempty"`
+	State      string            `json:"state"`
+	Sealed     bool              `json:"sealed"`
+	Aborting   string            `json:"aborting,omitempty"`
+	Generation int               `json:"generation"` // grows with each reopening; 1 at first
+	Total      int64             `json:"total"`
+	Done       int64             `json:"done"`
+	Failed     int64             `json:"failed"`
+	Cancelled  int64             `json:"cancelled"`
+	Parent     string            `json:"parent,omitempty"` // woken when it closes
+	Labels     map[string]string `json:"labels,omitempty"`
+	CreatedAt  time.Time         `json:"createdAt"`
+	ClosedAt   time.Time         `json:"closedAt,omitzero"`
 }
 
 func groupOf(g *kernel.Group) Group {
 	return Group{
-		ID: g.ID.String(), Name: g.Name, State: string(g.State), Sealed: g.Sealed, Aborting: g.Aborting, Total: g.Total, Done: g.Done,
-		Failed: g.Failed, Cancelled: g.Cancelled, Labels: g.Labels, CreatedAt: g.CreatedAt, ClosedAt: g.ClosedAt,
+		ID: g.ID.String(), Name: g.Name, State: string(g.State), Sealed: g.Sealed, Aborting: g.Aborting, Generation: g.Generation, Total: g.Total,
+		Done: g.Done, Parent: idText(g.Parent), Failed: g.Failed, Cancelled: g.Cancelled, Labels: g.Labels, CreatedAt: g.CreatedAt, ClosedAt: g.ClosedAt,
 	}
 }
 
@@ -122,21 +121,4 @@ func getGroup(q *request, id kernel.ID, _ none) (Group, error) {
 		return Group{}, err
 	}
 	return groupOf(&g), nil
-}
-
-// NewSignal is a value for a saga that waits for it.
-type NewSignal struct {
-	Value json.RawMessage `json:"value"`
-}
-
-func sendSignal(q *request, id kernel.ID, in NewSignal) (none, error) {
-	name := q.r.PathValue("name")
-	if len(in.Value) == 0 {
-		return none{}, fmt.Errorf("%w: the signal has no value", kernel.ErrInvalid)
-	}
-	err := saga.NewSignal[json.RawMessage](name).Send(q, q.k, id, in.Value)
-	if errors.Is(err, saga.ErrNotWaiting) {
-		return none{}, problem(conflict, "not_waiting", "the saga does not wait for the signal %.80s, or has been answered already", name)
-	}
-	return none{}, err
 }

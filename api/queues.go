@@ -2,7 +2,9 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/outlast-go/outlast/kernel"
@@ -229,16 +231,11 @@ type Stats struct {
 }
 
 func readStats(q *request, _ none) (Stats, error) {
-	last, err := q.span("last")
+	from, until, err := q.when()
 	if err != nil {
 		return Stats{}, err
 	}
-	last = min(cmp.Or(last, time.Hour), 31*24*time.Hour)
-	now, err := q.k.Now(q)
-	if err != nil {
-		return Stats{}, err
-	}
-	all, err := q.k.Stats(q, now.Add(-last), now.Add(time.Minute))
+	all, err := q.k.Stats(q, from, until)
 	out := Stats{Minutes: make([]Minute, len(all))}
 	for i, m := range all {
 		out.Minutes[i] = Minute{
@@ -249,21 +246,52 @@ func readStats(q *request, _ none) (Stats, error) {
 	return out, err
 }
 
+// when reads the time that statistics are asked for: from and until, or so much of the last.
+func (q *request) when() (from, until time.Time, err error) {
+	query := q.r.URL.Query()
+	for name, at := range map[string]*time.Time{"from": &from, "until": &until} {
+		if text := query.Get(name); text != "" {
+			if *at, err = time.Parse(time.RFC3339, text); err != nil {
+				return from, until, problem(http.StatusBadRequest, "bad_query", "%s is %.40q; give a time as 2026-01-31T12:00:00Z", name, text)
+			}
+		}
+	}
+	last, err := q.span("last")
+	if err != nil || !from.IsZero() && !until.IsZero() {
+		return from, until, err
+	}
+	now, err := q.k.Now(q)
+	if until.IsZero() {
+		until = now.Add(time.Minute)
+	}
+	if from.IsZero() {
+		from = now.Add(-min(cmp.Or(last, time.Hour), 31*24*time.Hour))
+	}
+	return from, until, err
+}
+
 // Info tells what this daemon serves.
 type Info struct {
-	Version   string `json:"version,omitempty"`
-	Engine    string `json:"engine"`
-	Namespace string `json:"namespace"`
-	Evidence  string `json:"evidence"`
-	Survives  string `json:"survives"`
-	State     string `json:"state"` // of its kernel
-	Problem   string `json:"problem,omitempty"`
+	Version   string    `json:"version,omitempty"`
+	Engine    string    `json:"engine"`
+	Namespace string    `json:"namespace"`
+	Evidence  string    `json:"evidence"`
+	Survives  string    `json:"survives"`
+	State     string    `json:"state"` // of its kernel
+	Problem   string    `json:"problem,omitempty"`
+	Now       time.Time `json:"now,omitzero"` // the store's clock; empty: the store does not answer
 }
 
 func readInfo(q *request, _ none) (Info, error) {
 	info, h := q.k.Store(), q.k.Health()
-	return Info{
+	out := Info{
 		Version: q.s.cfg.Version, Engine: info.Engine, Namespace: info.Namespace, Evidence: string(info.Evidence), Survives: info.Survives,
 		State: string(h.State), Problem: h.Problem,
-	}, nil
+	}
+	ctx, cancel := context.WithTimeout(q, readyTimeout)
+	defer cancel()
+	if now, err := q.k.Now(ctx); err == nil { // the rest is worth knowing without it
+		out.Now = now
+	}
+	return out, nil
 }

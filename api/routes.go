@@ -9,7 +9,7 @@ import (
 // routes is the table of all that the API does.
 func routes() []route {
 	var all []route
-	for _, part := range [][]route{infoRoutes(), taskRoutes(), workRoutes(), callRoutes(), groupRoutes(), batchRoutes(), operateRoutes()} {
+	for _, part := range [][]route{infoRoutes(), taskRoutes(), workRoutes(), callRoutes(), groupRoutes(), batchRoutes(), sagaRoutes(), operateRoutes()} {
 		all = append(all, part...)
 	}
 	return all
@@ -25,7 +25,8 @@ func infoRoutes() []route {
 		on(Read, "GET /v1/queues", "what waits in each queue, and its health", listQueues),
 		on(Read, "GET /v1/queues/{queue}/lanes", "the lanes of a queue that have ready tasks", listLanes).asks(pageParameters...),
 		on(Read, "GET /v1/workers", "the fleet", listWorkers),
-		on(Read, "GET /v1/stats", "what happened, minute by minute", readStats).asks(parameter{"last", "how far back: 1h by default"}),
+		on(Read, "GET /v1/stats", "what happened, minute by minute", readStats).asks(
+			parameter{"last", "how far back: 1h by default"}, parameter{"from", "from this time on"}, parameter{"until", "before this time"}),
 		streams(Read, "GET /v1/events", "what happens in this daemon, as server-sent events; Last-Event-ID resumes", streamEvents),
 	}
 }
@@ -44,7 +45,17 @@ func taskRoutes() []route {
 		on(Operate, "POST /v1/tasks/{id}/cancel", "end a task that waits, ask one that runs to end", withID(act("cancel"))).may(404, conflict),
 		on(Operate, "POST /v1/tasks/{id}/free", "make a held task ready", withID(act("free"))).may(404, conflict),
 		on(Operate, "DELETE /v1/tasks/{id}", "remove a task that has ended", withID(deleteTask)).may(404, conflict),
+	}
+}
+
+func sagaRoutes() []route {
+	return []route{
+		on(Read, "GET /v1/sagas/{id}", "how a saga stands: its steps and its timeline", withID(getSaga)).may(404),
 		on(Submit, "POST /v1/sagas/{id}/signals/{name}", "send a signal to a saga", withID(sendSignal)).may(404, conflict),
+		on(Operate, "POST /v1/sagas/{id}/retry-undo", "let a stuck saga try again to undo a step, or all", withID(orderSaga("retry-undo"))).may(404, conflict),
+		on(Operate, "POST /v1/sagas/{id}/resolve", "tell a stuck saga that a step was put right by hand", withID(orderSaga("resolve"))).may(404, conflict),
+		on(Operate, "POST /v1/sagas/{id}/skip", "give a held saga the result of a step that cannot be run", withID(orderSaga("skip"))).may(404, conflict),
+		on(Operate, "POST /v1/sagas/{id}/release", "let a saga go on that is held because its processes died", withID(orderSaga("release"))).may(404, conflict),
 	}
 }
 
@@ -114,6 +125,8 @@ func operateRoutes() []route {
 		on(Read, "GET /v1/schedules", "schedules, by name", listSchedules).asks(pageParameters...),
 		on(Read, "GET /v1/schedules/{name}", "one schedule", getSchedule).may(404),
 		on(Operate, "PUT /v1/schedules/{name}", "create a schedule, or replace the version that it names", putSchedule).may(conflict),
+		on(Operate, "POST /v1/schedules/{name}/pause", "let a schedule submit nothing until it is resumed", pauseSchedule(true)).may(404),
+		on(Operate, "POST /v1/schedules/{name}/resume", "let a paused schedule go on from its next tick", pauseSchedule(false)).may(404),
 		on(Operate, "DELETE /v1/schedules/{name}", "remove a schedule; its tasks stay", deleteSchedule),
 	}
 }

@@ -92,3 +92,17 @@ func putSchedule(q *request, in Schedule) (Schedule, error) {
 func deleteSchedule(q *request, _ none) (none, error) {
 	return none{}, q.k.DeleteSchedule(q, q.r.PathValue("name"))
 }
+
+// pauseSchedule pauses a schedule, or lets it go on. The rest of it stays as it is, also what answers do not tell.
+func pauseSchedule(paused bool) func(q *request, _ none) (Schedule, error) {
+	return func(q *request, _ none) (Schedule, error) {
+		s, err := q.k.EditSchedule(q, q.r.PathValue("name"), func(s *kernel.Schedule) error {
+			s.Paused = paused
+			return nil
+		})
+		if err != nil {
+			return Schedule{}, err
+		}
+		return scheduleOf(&s), nil
+	}
+}

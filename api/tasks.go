@@ -107,7 +107,11 @@ func getTask(q *request, id kernel.ID, _ none) (Task, error) {
 	if err != nil && t.ID.IsZero() {
 		return Task{}, err
 	}
-	return taskOf(&t, err == nil), nil // what this process cannot open it does not show
+	out := taskOf(&t, err == nil) // what this process cannot open it does not show
+	if err != nil {
+		out.Locked = strings.Join(strings.Fields(err.Error()), " ")
+	}
+	return out, nil
 }
 
 // await reads a task, once it has ended or the time is up.
@@ -160,6 +164,7 @@ var filterParameters = []parameter{
 	{"parent", "the id of a parent"},
 	{"worker", "the id of the worker that holds it"},
 	{"label", "name:value; may be given again and again"},
+	{"key", "the task of this unique key; needs one kind"},
 	{"after", "created after this time"},
 	{"before", "created before this time"},
 }
@@ -210,7 +215,7 @@ var stateWords = []string{"scheduled", "ready", "running", "ending", "parked", "
 
 // filterOf reads a filter of the query.
 func filterOf(query url.Values) (kernel.Filter, error) {
-	f := Filter{Queue: query.Get("queue"), Group: query.Get("group"), Parent: query.Get("parent"), Worker: query.Get("worker")}
+	f := Filter{Queue: query.Get("queue"), Group: query.Get("group"), Parent: query.Get("parent"), Worker: query.Get("worker"), Key: query.Get("key"), Labels: map[string]string{}}
 	for name, list := range map[string]*[]string{"state": &f.States, "kind": &f.Kinds} {
 		for _, text := range query[name] {
 			*list = append(*list, strings.Split(text, ",")...)

@@ -12,8 +12,10 @@ import (
 
 // Fault is how an attempt failed.
 type Fault struct {
-	Message string `json:"message"`
-	Type    string `json:"type,omitempty"`
+	Message      string          `json:"message"`
+	Type         string          `json:"type,omitempty"`
+	Detail       json.RawMessage `json:"detail,omitempty"` // with payloads: a stack, an answer
+	DetailBase64 []byte          `json:"detailBase64,omitempty"`
 }
 
 // Progress is how far a run is.
@@ -40,6 +42,7 @@ type Task struct {
 	Queue        string            `json:"queue"`
 	Lane         string            `json:"lane,omitempty"`
 	Limit        string            `json:"limit,omitempty"`
+	Order        string            `json:"order,omitempty"`
 	Priority     int               `json:"priority,omitempty"`
 	State        string            `json:"state"`
 	Reason       string            `json:"reason,omitempty"`
@@ -52,9 +55,15 @@ type Task struct {
 	Version      int64             `json:"version"`
 	Worker       string            `json:"worker,omitempty"`
 	Group        string            `json:"group,omitempty"`
+	Line         int64             `json:"line,omitempty"` // its place in the group
 	Parent       string            `json:"parent,omitempty"`
+	Key          string            `json:"key,omitempty"` // unique key
 	Labels       map[string]string `json:"labels,omitempty"`
 	Correlation  string            `json:"correlation,omitempty"`
+	Trace        string            `json:"trace,omitempty"`
+	Sealed       bool              `json:"sealed,omitempty"`   // its payloads are encrypted at rest
+	Stripped     bool              `json:"stripped,omitempty"` // it ended without retention: its payloads are gone
+	Locked       string            `json:"locked,omitempty"`   // why its payloads cannot be shown
 	CreatedAt    time.Time         `json:"createdAt"`
 	DueAt        time.Time         `json:"dueAt,omitzero"`
 	StartedAt    time.Time         `json:"startedAt,omitzero"`
@@ -74,9 +83,10 @@ type Task struct {
 // taskOf shows a task; payloads that are sealed, or not asked for, are left out.
 func taskOf(t *kernel.Task, payloads bool) Task {
 	v := Task{
-		ID: t.ID.String(), Kind: t.Kind, Queue: t.Queue, Lane: t.Lane, Limit: t.Limit, Priority: t.Priority, State: string(t.Read()), Reason: t.Reason,
+		ID: t.ID.String(), Kind: t.Kind, Queue: t.Queue, Lane: t.Lane, Limit: t.Limit, Order: string(t.Order), Priority: t.Priority, State: string(t.Read()), Reason: t.Reason,
 		Asked: t.Asked, Attempts: t.Attempts, MaxAttempts: max(t.Retry.Max, 1), Crashes: t.Crashes, Suspect: t.Suspect, Round: t.Round,
-		Version: t.Version, Worker: t.Worker, Group: idText(t.Group), Parent: idText(t.Parent), Labels: t.Labels, Correlation: t.Correlation,
+		Version: t.Version, Worker: t.Worker, Group: idText(t.Group), Line: t.Line, Parent: idText(t.Parent), Key: t.Unique.Key, Labels: t.Labels,
+		Correlation: t.Correlation, Trace: t.Trace, Sealed: !t.Sealed.IsZero(), Stripped: t.Stripped,
 		CreatedAt: t.CreatedAt, DueAt: t.DueAt, StartedAt: t.StartedAt, DeadlineAt: t.DeadlineAt, EndedAt: t.EndedAt, UpdatedAt: t.UpdatedAt, ExpireAt: t.ExpireAt,
 	}
 	if p := t.Progress; !p.At.IsZero() {
@@ -88,6 +98,9 @@ func taskOf(t *kernel.Task, payloads bool) Task {
 	if payloads {
 		v.Args, v.ArgsBase64 = shown(t.Args)
 		v.Result, v.ResultBase64 = shown(t.Result)
+		if t.Error != nil {
+			v.Error.Detail, v.Error.DetailBase64 = shown(t.Error.Detail)
+		}
 		for _, e := range t.History {
 			v.History = append(v.History, Event{At: e.At, Kind: string(e.Kind), Epoch: e.Epoch, Worker: e.Worker, Text: e.Text})
 		}

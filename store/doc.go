@@ -158,6 +158,14 @@
 // A store may keep large payloads beside its records: chunks under (key, number), each written once. The same chunk again has no effect,
 // another one under its number is ErrDuplicate. Blobs have no part in the life of tasks: nothing removes them but DeleteBlob.
 //
+// # Repair
+//
+// What is derived of the records of tasks can be derived anew, where a broken disk or a foreign hand has spoiled it; a record of a task is never
+// made, changed or removed by it. Repair does so for one named thing in one step: the slots of a limit key are as many as tasks of it run; a
+// unique key whose holder is gone, has another key or has let go of it is taken away, and given to the named task, if that must hold it; the
+// counts of a group that say less than its members show are raised to that, those that live are counted, and the group closes if it is open and nobody
+// does. Counts of members that were removed are kept. On a store that is sound it has no effect.
+//
 // # Cost
 //
 // Claim, Complete, Recover, Promote and Prune cost what they return, never what is stored. Lists page by cursor.

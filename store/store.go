@@ -64,6 +64,13 @@ type Resealer interface {
 	Reseal(ctx context.Context, req ResealRequest) error
 }
 
+// Repairer is offered by stores that can set right what they derive from the records of tasks.
+type Repairer interface {
+	// Repair derives one thing anew, and tells whether it was otherwise before. What it names need not be there. It may be repeated, and
+	// may run beside everything else.
+	Repair(ctx context.Context, r Repair) (mended bool, err error)
+}
+
 // Blobs is offered by stores that keep large payloads, in chunks.
 type Blobs interface {
 	// PutChunk stores one chunk of a blob, at most ChunkLimit bytes. The same again has no effect; another one under the same number is

@@ -24,16 +24,16 @@ func batchCommand() *cli.Command {
 			batchWatchCommand(),
 			{
 				Name: "list", Short: "list batches, the newest first",
-				Flags: storeFlags(
+				Flags: targetFlags(
 					cli.Flag{Name: "name", Value: "NAME", Help: "only those of this operation; \"app/\" for all of an app"},
 					cli.Flag{Name: "limit", Kind: cli.Number, Value: "N", Default: "20", Min: 1, Help: "at most so many"},
 				),
 				Example: "outlast batch list --name billing/import", Run: batchList,
 			},
-			{Name: "status", Short: "tell how a batch stands", Args: one, Flags: storeFlags(), Example: "outlast batch status 019b76db-1433-76fc-8b74-d2de7a538b41", Run: batchStatus},
+			{Name: "status", Short: "tell how a batch stands", Args: one, Flags: targetFlags(), Example: "outlast batch status 019b76db-1433-76fc-8b74-d2de7a538b41", Run: batchStatus},
 			{
 				Name: "rows", Short: "list the rows of a batch, by line", Args: one,
-				Flags: storeFlags(
+				Flags: targetFlags(
 					cli.Flag{Name: "state", Kind: cli.Many, Value: "STATE", Words: []string{"queued", "inprog", "success", "failed", "aborted"}, Help: "only rows in this state"},
 					cli.Flag{Name: "limit", Kind: cli.Number, Value: "N", Default: "50", Min: 1, Help: "at most so many"},
 				),
@@ -41,17 +41,17 @@ func batchCommand() *cli.Command {
 			},
 			{
 				Name: "files", Short: "list the output files of a batch, or print one", Args: cli.Args{Usage: "ID [NAME]", Min: 1, Max: 2},
-				Flags: storeFlags(), Example: "outlast batch files 019b76db-1433-76fc-8b74-d2de7a538b41 good.txt > good.txt", Run: batchFiles,
+				Flags: targetFlags(), Example: "outlast batch files 019b76db-1433-76fc-8b74-d2de7a538b41 good.txt > good.txt", Run: batchFiles,
 			},
-			{Name: "release", Short: "let a batch run that waits", Args: one, Flags: storeFlags(), Example: "outlast batch release 019b76db-1433-76fc-8b74-d2de7a538b41", Run: batchRelease},
+			{Name: "release", Short: "let a batch run that waits", Args: one, Flags: targetFlags(), Example: "outlast batch release 019b76db-1433-76fc-8b74-d2de7a538b41", Run: batchRelease},
 			{
 				Name: "abort", Short: "end a batch: rows that wait end now, those that run are told", Args: one,
-				Flags:   storeFlags(cli.Flag{Name: "reason", Value: "TEXT", Help: "why; it is kept with the batch"}),
+				Flags:   targetFlags(cli.Flag{Name: "reason", Value: "TEXT", Help: "why; it is kept with the batch"}),
 				Example: "outlast batch abort 019b76db-1433-76fc-8b74-d2de7a538b41 --reason \"wrong file\"", Run: batchAbort,
 			},
 			{
 				Name: "retry", Short: "make the failed rows of a batch ready again; the others stay as they are", Args: one,
-				Flags: storeFlags(), Example: "outlast batch retry 019b76db-1433-76fc-8b74-d2de7a538b41", Run: batchRetry,
+				Flags: targetFlags(), Example: "outlast batch retry 019b76db-1433-76fc-8b74-d2de7a538b41", Run: batchRetry,
 			},
 		},
 	}
@@ -68,7 +68,7 @@ func onStoredBatch(ctx context.Context, l *cli.Line, fn func(d *ops.Direct, h *b
 	if err != nil || id.IsZero() {
 		return cli.Misused("%q is no id of a batch; \"outlast batch list\" lists them", l.Args[0])
 	}
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return withStore(ctx, l, want{}, func(d *ops.Direct) error {
 		err := fn(d, batch.Open(d.Kernel(), id))
 		if errors.Is(err, kernel.ErrNotFound) {
 			return fmt.Errorf("there is no batch %s in this store; \"outlast batch list\" lists them", id)
@@ -113,7 +113,7 @@ var batchStyles = map[batch.State]cli.Style{
 }
 
 func batchList(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return withStore(ctx, l, want{}, func(d *ops.Direct) error {
 		list, err := batch.List(ctx, d.Kernel(), batch.ListOptions{Name: l.Text("name"), Limit: l.Number("limit")})
 		if err != nil {
 			return err

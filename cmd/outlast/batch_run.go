@@ -62,7 +62,7 @@ func batchRun(ctx context.Context, l *cli.Line) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.sheet.Close()) }()
 	cfg := kernel.Config{Slots: map[string]int{rowcall.Queue: l.Number("concurrency")}, ShutdownTimeout: 10 * time.Second}
-	return with(ctx, l, want{create: true, config: cfg}, func(d *ops.Direct) error { return r.run(ctx, d.Kernel()) })
+	return withStore(ctx, l, want{create: true, config: cfg}, func(d *ops.Direct) error { return r.run(ctx, d.Kernel()) })
 }
 
 // newRunning reads the command line and the recipe; nothing is stored or sent before all of it is found to be good.

@@ -52,7 +52,7 @@ func batchWatch(ctx context.Context, l *cli.Line) error {
 	if len(intake.Types) == 0 {
 		return cli.Misused("say what the files are: --type '*.csv=app/operation'")
 	}
-	return with(ctx, l, want{create: true}, func(d *ops.Direct) error {
+	return withStore(ctx, l, want{create: true}, func(d *ops.Direct) error {
 		if l.On("once") {
 			return watchOnce(ctx, d.Kernel(), intake)
 		}

@@ -72,7 +72,7 @@ func bulkCommands() (list []*cli.Command) {
 			Name: v.name, Short: v.short, Args: cli.Args{Usage: "[ID ...]", Max: -1},
 			Long: "Tasks are named by their ids, or picked by the flags of a filter. What a filter picks is counted, and asked about, before anything is\n" +
 				"done; what has moved on meanwhile is passed over. Without --state a filter picks " + v.usual() + ".",
-			Flags:   storeFlags(flags...),
+			Flags:   targetFlags(flags...),
 			Example: fmt.Sprintf("outlast %s 0197f1c2-7d1e-7b0a-9c55-3f0e8f6a1b2c\noutlast %s --state %s --kind job.welcome --since 24h --dry-run", v.name, v.name, v.states[0]),
 			Run:     v.run,
 		})
@@ -117,7 +117,7 @@ func (v verb) run(ctx context.Context, l *cli.Line) error {
 	if err != nil {
 		return err
 	}
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		if byFilter {
 			if ids, err = v.pick(ctx, l, d); err != nil {
 				return err

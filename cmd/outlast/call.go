@@ -34,8 +34,8 @@ func callCommand() *cli.Command {
 		Args: cli.Args{Usage: "[URL]", Max: 1},
 		Long: "The request is stored first, and its id told on the standard error. With --wait this process sends it, tries again what may be tried again, and\n" +
 			"prints the answer. If the process dies, \"outlast call --resume ID\" goes on, and \"outlast show ID\" shows how it stands. Without --wait it is sent by\n" +
-			"the next process that runs \"outlast call --wait\" or --resume on the store. Exit code: 0 for an answer below 400, 1 for any other end.",
-		Flags: storeFlags(
+			"the next process that runs \"outlast call --wait\" or --resume on the store; a daemon whose address --store names sends it itself. Exit code: 0 for an answer below 400, 1 for any other end.",
+		Flags: targetFlags(
 			cli.Flag{Name: "request", Short: "X", Value: "METHOD", Shown: "GET, or POST with a body", Help: "method"},
 			cli.Flag{Name: "header", Short: "H", Kind: cli.Many, Value: "NAME: VALUE", Help: "a header"},
 			cli.Flag{Name: "data", Short: "d", Value: "BODY", Help: "the body; @FILE reads it from a file, @- from the standard input"},
@@ -58,8 +58,15 @@ func makeCall(ctx context.Context, l *cli.Line) error {
 	if err != nil {
 		return err
 	}
+	url, err := storeURL(l)
+	if err != nil {
+		return err
+	}
+	if ofDaemon(url) {
+		return callByDaemon(ctx, l, url, req)
+	}
 	cfg := kernel.Config{Slots: map[string]int{cliQueue: 10, cliCallbacks: 10}, ShutdownTimeout: 2 * time.Second}
-	return with(ctx, l, want{create: true, config: cfg}, func(d *ops.Direct) error {
+	return withStore(ctx, l, want{create: true, config: cfg}, func(d *ops.Direct) error {
 		client, err := call.NewClient(call.ClientConfig{Name: cliClient, Queue: cliQueue, CallbackQueue: cliCallbacks})
 		if err != nil {
 			return err

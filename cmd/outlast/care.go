@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/outlast-go/outlast/cmd/outlast/cli"
 	"github.com/outlast-go/outlast/cmd/outlast/ops"
-	"github.com/outlast-go/outlast/store/fsck"
 )
 
 func careCommands() []*cli.Command {
@@ -19,13 +16,18 @@ func careCommands() []*cli.Command {
 			Example: "outlast migrate --store postgres://owner@host/database", Run: migrate,
 		},
 		{
-			Name: "fsck", Short: "read all of a store and tell what in it cannot be", Flags: storeFlags(),
-			Long: "It changes nothing, and may run beside everything else. The exit code is 1 if something was found. There is no repair: what cannot be is a\n" +
-				"bug or a damaged disk, and no change is provably safe without knowing which.",
-			Example: "outlast fsck\noutlast fsck --json", Run: check,
+			Name: "fsck", Short: "read all of a store and tell what in it cannot be; mend what can be mended",
+			Flags: storeFlags(
+				cli.Flag{Name: "repair", Kind: cli.Switch, Help: "derive anew what was found wrong and is derived: slots of limits, unique keys, counts of groups"},
+				cli.Flag{Name: "dry-run", Kind: cli.Switch, Help: "with --repair: say what would be mended, and change nothing"},
+			),
+			Long: "Without --repair it changes nothing. With it, what is derived of the records of tasks is derived anew; the records themselves are never made, changed\n" +
+				"or removed. Each thing is mended in one step, so it may run beside everything else; a Redis server does nothing else while it counts the members of a\n" +
+				"group. What is left is a bug or a damaged disk, and no change of it is provably safe. The exit code is 1 if something was found, or is left.",
+			Example: "outlast fsck\noutlast fsck --repair --dry-run\noutlast fsck --repair --json", Run: check,
 		},
 		{
-			Name: "doctor", Short: "check store, settings, clocks, file limits and workers, and say what to fix", Flags: storeFlags(),
+			Name: "doctor", Short: "check store, settings, clocks, file limits and workers, and say what to fix", Flags: targetFlags(),
 			Long:    "The exit code is 1 if something is wrong; what is only worth knowing does not count.",
 			Example: "outlast doctor --store redis://host:6379", Run: doctor,
 		},
@@ -39,7 +41,7 @@ type inspector interface {
 }
 
 func migrate(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{create: true}, func(d *ops.Direct) error {
+	return withStore(ctx, l, want{create: true}, func(d *ops.Direct) error {
 		info := d.Info()
 		before := info.Schema
 		if i, ok := d.Store().(inspector); ok {
@@ -56,32 +58,6 @@ func migrate(ctx context.Context, l *cli.Line) error {
 			l.Say("%s: brought from schema %d to %d", what, before, info.Schema)
 		default:
 			l.Say("%s: has schema %d already", what, before)
-		}
-		return nil
-	})
-}
-
-func check(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
-		begin := l.Now()
-		findings, err := fsck.Check(ctx, d.Store())
-		if err != nil {
-			return err
-		}
-		for _, f := range findings {
-			if l.AsJSON() {
-				err = errors.Join(err, l.JSON(map[string]string{"rule": f.Rule, "id": f.ID, "text": f.Text}))
-				continue
-			}
-			l.Say("%s %s %s", l.Paint(cli.Red, f.Rule), cli.Clean(f.ID), cli.Clean(f.Text))
-		}
-		switch {
-		case err != nil:
-			return err
-		case len(findings) > 0:
-			return fmt.Errorf("%s findings; please report them, with what happened before", number(len(findings)))
-		case !l.AsJSON():
-			l.Say("nothing was found, in %s", cli.Coarse(l.Now().Sub(begin).Round(time.Millisecond)))
 		}
 		return nil
 	})

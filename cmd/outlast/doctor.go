@@ -38,6 +38,10 @@ func (c *chart) add(check, verdict, text, fix string) {
 func doctor(ctx context.Context, l *cli.Line) error {
 	c := &chart{}
 	c.limits()
+	if url, err := storeURL(l); err == nil && ofDaemon(url) {
+		c.daemon(ctx, l, url)
+		return c.tell(l)
+	}
 	d, err := open(ctx, l, want{})
 	switch {
 	case errors.Is(err, engine.ErrNothing):

@@ -17,12 +17,12 @@ import (
 func fleetCommands() []*cli.Command {
 	return []*cli.Command{
 		{
-			Name: "workers", Short: "list the processes that work on the store, and those that have died", Flags: storeFlags(),
+			Name: "workers", Short: "list the processes that work on the store, and those that have died", Flags: targetFlags(),
 			Example: "outlast workers\noutlast workers --json", Run: workers,
 		},
 		{
 			Name: "stats", Short: "count what happened, by queue and kind",
-			Flags: storeFlags(
+			Flags: targetFlags(
 				cli.Flag{Name: "since", Value: "TIME", Default: "1h", Help: "from then on: an age (1h), or a time"},
 				cli.Flag{Name: "minutes", Kind: cli.Switch, Help: "minute by minute"},
 			),
@@ -87,7 +87,7 @@ func workerRow(w store.Worker, now time.Time) []cli.Cell {
 }
 
 func workers(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		list, err := d.Workers(ctx)
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func mean(sum time.Duration, n int64) time.Duration {
 }
 
 func stats(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		now, err := d.Now(ctx)
 		if err != nil {
 			return err

@@ -16,14 +16,14 @@ func groupsCommand() *cli.Command {
 	const example = " 0197f1c2-7d1e-7b0a-9c55-3f0e8f6a1b2c"
 	return &cli.Command{
 		Name: "groups", Short: "list groups, newest first, and release or abort them",
-		Flags:   storeFlags(cli.Flag{Name: "limit", Kind: cli.Number, Default: "50", Min: 1, Help: "how many"}, cli.Flag{Name: "live", Kind: cli.Switch, Help: "only those that are not closed"}),
+		Flags:   targetFlags(cli.Flag{Name: "limit", Kind: cli.Number, Default: "50", Min: 1, Help: "how many"}, cli.Flag{Name: "live", Kind: cli.Switch, Help: "only those that are not closed"}),
 		Example: "outlast groups --live\noutlast tasks --group" + example, Run: groups,
 		Sub: []*cli.Command{
-			{Name: "show", Short: "show a group", Args: id, Flags: storeFlags(), Example: "outlast groups show" + example, Run: groupVerb("show")},
-			{Name: "release", Short: "let the members of a held group run", Args: id, Flags: storeFlags(), Example: "outlast groups release" + example, Run: groupVerb("release")},
+			{Name: "show", Short: "show a group", Args: id, Flags: targetFlags(), Example: "outlast groups show" + example, Run: groupVerb("show")},
+			{Name: "release", Short: "let the members of a held group run", Args: id, Flags: targetFlags(), Example: "outlast groups release" + example, Run: groupVerb("release")},
 			{
 				Name: "abort", Short: "ask all members of a group to end", Args: id, Example: "outlast groups abort" + example + " --yes", Run: groupVerb("abort"),
-				Flags: storeFlags(
+				Flags: targetFlags(
 					cli.Flag{Name: "reason", Value: "TEXT", Help: "why; it stands in the records"},
 					cli.Flag{Name: "yes", Short: "y", Kind: cli.Switch, Help: "do not ask"},
 				),
@@ -72,7 +72,7 @@ func groupRow(g store.Group, now time.Time) []cli.Cell {
 }
 
 func groups(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		now, err := d.Now(ctx)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func groupVerb(verb string) func(context.Context, *cli.Line) error {
 		if err != nil {
 			return err
 		}
-		return with(ctx, l, want{}, func(d *ops.Direct) error {
+		return with(ctx, l, want{}, func(d ops.Operator) error {
 			g, err := d.Group(ctx, id)
 			switch {
 			case err != nil:

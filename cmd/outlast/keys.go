@@ -205,7 +205,7 @@ type rotation struct {
 }
 
 func keysRotate(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{sealer: true}, func(d *ops.Direct) error {
+	return withStore(ctx, l, want{sealer: true}, func(d *ops.Direct) error {
 		last := l.Now()
 		report, err := d.Kernel().Reseal(ctx, func(r kernel.ResealReport) {
 			if now := l.Now(); now.Sub(last) >= progressEvery {

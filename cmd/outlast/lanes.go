@@ -23,26 +23,26 @@ var scopeFlags = []cli.Flag{
 func laneCommands() []*cli.Command {
 	return []*cli.Command{
 		{
-			Name: "queues", Short: "count what waits and runs, by queue", Flags: storeFlags(),
+			Name: "queues", Short: "count what waits and runs, by queue", Flags: targetFlags(),
 			Long: "Counts stop at 10,000.", Example: "outlast queues\noutlast queues --json", Run: queues,
 		},
 		{
 			Name: "lanes", Short: "list the lanes of a queue that have ready tasks, and what blocks them", Args: cli.Args{Usage: "QUEUE", Min: 1, Max: 1},
-			Flags: storeFlags(cli.Flag{Name: "limit", Kind: cli.Number, Default: "50", Min: 1, Help: "how many"}), Example: "outlast lanes default", Run: lanes,
+			Flags: targetFlags(cli.Flag{Name: "limit", Kind: cli.Number, Default: "50", Min: 1, Help: "how many"}), Example: "outlast lanes default", Run: lanes,
 		},
 		{
 			Name: "pause", Short: "keep a queue, a kind or a lane from being claimed; what runs goes on", Args: cli.Args{Usage: "[QUEUE]", Max: 1},
-			Flags: storeFlags(slices.Concat(scopeFlags, []cli.Flag{
+			Flags: targetFlags(slices.Concat(scopeFlags, []cli.Flag{
 				{Name: "for", Kind: cli.Span, Shown: "until it is resumed", Help: "how long"},
 				{Name: "reason", Value: "TEXT", Help: "why; it is shown with the pause"},
 			})...),
 			Example: "outlast pause default --for 10m --reason deploy\noutlast pause --kind call.send --lane api.example.com", Run: pause,
 		},
 		{
-			Name: "resume", Short: "end a pause", Args: cli.Args{Usage: "[QUEUE]", Max: 1}, Flags: storeFlags(scopeFlags...),
+			Name: "resume", Short: "end a pause", Args: cli.Args{Usage: "[QUEUE]", Max: 1}, Flags: targetFlags(scopeFlags...),
 			Long: "The flags name the pause as it was made: \"outlast pauses\" lists them.", Example: "outlast resume default", Run: resume,
 		},
-		{Name: "pauses", Short: "list the pauses that stand", Flags: storeFlags(), Example: "outlast pauses", Run: pauses},
+		{Name: "pauses", Short: "list the pauses that stand", Flags: targetFlags(), Example: "outlast pauses", Run: pauses},
 		limitsCommand(),
 	}
 }
@@ -62,7 +62,7 @@ func viewQueue(q store.QueueStatus) queueView {
 }
 
 func queues(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		list, err := d.Queues(ctx)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func lanes(ctx context.Context, l *cli.Line) error {
 		Weight   int       `json:"weight"`
 		Blocked  string    `json:"blocked,omitempty"`
 	}
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		now, err := d.Now(ctx)
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ func pause(ctx context.Context, l *cli.Line) error {
 	if err != nil {
 		return err
 	}
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		if err := d.Pause(ctx, s, l.Span("for"), l.Text("reason")); err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func resume(ctx context.Context, l *cli.Line) error {
 	if err != nil {
 		return err
 	}
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		list, err := d.Pauses(ctx)
 		if err != nil {
 			return err
@@ -223,7 +223,7 @@ func resume(ctx context.Context, l *cli.Line) error {
 }
 
 func pauses(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		now, err := d.Now(ctx)
 		if err != nil {
 			return err

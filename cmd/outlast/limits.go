@@ -13,17 +13,17 @@ import (
 func limitsCommand() *cli.Command {
 	key := cli.Args{Usage: "KEY", Min: 1, Max: 1}
 	return &cli.Command{
-		Name: "limits", Short: "list the limits of the fleet and their use", Flags: storeFlags(), Example: "outlast limits", Run: limits,
+		Name: "limits", Short: "list the limits of the fleet and their use", Flags: targetFlags(), Example: "outlast limits", Run: limits,
 		Sub: []*cli.Command{
 			{
 				Name: "set", Short: "bound the tasks of a limit key across the fleet", Args: key,
-				Flags: storeFlags(
+				Flags: targetFlags(
 					cli.Flag{Name: "running", Kind: cli.Number, Default: "0", Min: 1, Shown: "no bound", Help: "at most so many at once"},
 					cli.Flag{Name: "rate", Kind: cli.Many, Value: "N/TIME[+BURST]", Help: "at most so many starts in that time"},
 				),
 				Example: "outlast limits set host:api.example.com --running 10 --rate 100/1m", Run: limitsSet,
 			},
-			{Name: "remove", Short: "remove a limit", Args: key, Flags: storeFlags(), Example: "outlast limits remove host:api.example.com", Run: limitsRemove},
+			{Name: "remove", Short: "remove a limit", Args: key, Flags: targetFlags(), Example: "outlast limits remove host:api.example.com", Run: limitsRemove},
 		},
 	}
 }
@@ -51,7 +51,7 @@ func viewLimit(s store.LimitStatus) any {
 }
 
 func limits(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		list, err := d.Limits(ctx)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func limitsRemove(ctx context.Context, l *cli.Line) error {
 }
 
 func putLimit(ctx context.Context, l *cli.Line, limit store.Limit, done string) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		before, err := d.PutLimit(ctx, limit)
 		if err != nil {
 			return err

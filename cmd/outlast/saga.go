@@ -20,55 +20,55 @@ func sagaCommand() *cli.Command {
 		Name: "saga", Short: "show sagas, send them signals, and help those that are stuck",
 		Sub: []*cli.Command{
 			{
-				Name: "show", Short: "show a saga: its steps and its timeline", Args: cli.Args{Usage: "ID", Min: 1, Max: 1}, Flags: storeFlags(),
+				Name: "show", Short: "show a saga: its steps and its timeline", Args: cli.Args{Usage: "ID", Min: 1, Max: 1}, Flags: targetFlags(),
 				Long:    "The definition is with the program that runs it, not here: steps that have not begun are not listed.",
 				Example: "outlast saga show " + id, Run: sagaShow,
 			},
 			{
 				Name: "retry-undo", Short: "let a stuck saga try again to undo what it could not: one step, or all", Args: cli.Args{Usage: "ID [STEP]", Min: 1, Max: 2},
-				Flags: storeFlags(note), Example: "outlast saga retry-undo " + id + " charge", Run: sagaVerb("told to undo again", retryUndo),
+				Flags: targetFlags(note), Example: "outlast saga retry-undo " + id + " charge", Run: sagaVerb("told to undo again", retryUndo),
 			},
 			{
 				Name: "resolve", Short: "tell a stuck saga that a step was put right by hand", Args: step,
-				Flags: storeFlags(note), Example: "outlast saga resolve " + id + " charge --note 'refunded by hand'", Run: sagaVerb("told that it is resolved", resolveStep),
+				Flags: targetFlags(note), Example: "outlast saga resolve " + id + " charge --note 'refunded by hand'", Run: sagaVerb("told that it is resolved", resolveStep),
 			},
 			{
 				Name: "skip", Short: "give a held saga the result of a step that cannot be run", Args: cli.Args{Usage: "ID STEP JSON", Min: 3, Max: 3},
-				Flags: storeFlags(note), Example: "outlast saga skip " + id + " charge '{\"receipt\":\"none\"}'", Run: sagaVerb("told to skip", skipStep),
+				Flags: targetFlags(note), Example: "outlast saga skip " + id + " charge '{\"receipt\":\"none\"}'", Run: sagaVerb("told to skip", skipStep),
 			},
 			{
 				Name: "release", Short: "let a saga go on that is held because its processes died", Args: cli.Args{Usage: "ID", Min: 1, Max: 1},
-				Flags: storeFlags(), Example: "outlast saga release " + id, Run: sagaVerb("released", func(ctx context.Context, _ *cli.Line, d *ops.Direct, id store.ID) error {
-					return saga.Release(ctx, d.Kernel(), id)
+				Flags: targetFlags(), Example: "outlast saga release " + id, Run: sagaVerb("released", func(ctx context.Context, _ *cli.Line, d ops.Operator, id store.ID) error {
+					return d.ReleaseSaga(ctx, id)
 				}),
 			},
 			{
 				Name: "signal", Short: "send a signal to a saga", Args: cli.Args{Usage: "ID NAME JSON", Min: 3, Max: 3},
 				Long:  "The value is checked when the saga takes it: what does not fit its type makes the step fail. Of several senders the first one wins.",
-				Flags: storeFlags(), Example: "outlast saga signal " + id + " approval '{\"by\":\"Ann\"}'", Run: sagaVerb("sent", sendSignal),
+				Flags: targetFlags(), Example: "outlast saga signal " + id + " approval '{\"by\":\"Ann\"}'", Run: sagaVerb("sent", sendSignal),
 			},
 		},
 	}
 }
 
-func retryUndo(ctx context.Context, l *cli.Line, d *ops.Direct, id store.ID) error {
+func retryUndo(ctx context.Context, l *cli.Line, d ops.Operator, id store.ID) error {
 	step := ""
 	if len(l.Args) > 1 {
 		step = l.Args[1]
 	}
-	return saga.RetryUndo(ctx, d.Kernel(), id, step, l.Text("note"))
+	return d.RetryUndo(ctx, id, step, l.Text("note"))
 }
 
-func resolveStep(ctx context.Context, l *cli.Line, d *ops.Direct, id store.ID) error {
-	return saga.Resolve(ctx, d.Kernel(), id, l.Args[1], l.Text("note"))
+func resolveStep(ctx context.Context, l *cli.Line, d ops.Operator, id store.ID) error {
+	return d.Resolve(ctx, id, l.Args[1], l.Text("note"))
 }
 
-func skipStep(ctx context.Context, l *cli.Line, d *ops.Direct, id store.ID) error {
-	return saga.SkipStep(ctx, d.Kernel(), id, l.Args[1], json.RawMessage(l.Args[2]), l.Text("note"))
+func skipStep(ctx context.Context, l *cli.Line, d ops.Operator, id store.ID) error {
+	return d.SkipStep(ctx, id, l.Args[1], json.RawMessage(l.Args[2]), l.Text("note"))
 }
 
-func sendSignal(ctx context.Context, l *cli.Line, d *ops.Direct, id store.ID) error {
-	err := saga.NewSignal[json.RawMessage](l.Args[1]).Send(ctx, d.Kernel(), id, json.RawMessage(l.Args[2]))
+func sendSignal(ctx context.Context, l *cli.Line, d ops.Operator, id store.ID) error {
+	err := d.Signal(ctx, id, l.Args[1], json.RawMessage(l.Args[2]))
 	if errors.Is(err, saga.ErrNotWaiting) {
 		return errors.New("the saga takes no such signal any more: it has one, has ended, or is being rolled back")
 	}
@@ -76,7 +76,7 @@ func sendSignal(ctx context.Context, l *cli.Line, d *ops.Direct, id store.ID) er
 }
 
 // sagaVerb is an order to a saga. Nothing is sent to a task that is none.
-func sagaVerb(done string, do func(context.Context, *cli.Line, *ops.Direct, store.ID) error) func(context.Context, *cli.Line) error {
+func sagaVerb(done string, do func(context.Context, *cli.Line, ops.Operator, store.ID) error) func(context.Context, *cli.Line) error {
 	return func(ctx context.Context, l *cli.Line) error {
 		id, err := parseID(l.Args[0])
 		if err != nil {
@@ -85,14 +85,14 @@ func sagaVerb(done string, do func(context.Context, *cli.Line, *ops.Direct, stor
 		if len(l.Args) == 3 && !json.Valid([]byte(l.Args[2])) {
 			return cli.Misused("%q is not JSON; a text is written as '\"text\"'", l.Args[2])
 		}
-		return with(ctx, l, want{}, func(d *ops.Direct) error {
-			if _, err := saga.Look(ctx, d.Kernel(), id); err != nil {
+		return with(ctx, l, want{}, func(d ops.Operator) error {
+			if _, err := d.Saga(ctx, id); err != nil {
 				return err
 			}
 			if err := do(ctx, l, d, id); err != nil {
 				return err
 			}
-			s, err := saga.Look(ctx, d.Kernel(), id)
+			s, err := d.Saga(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -148,8 +148,8 @@ func sagaShow(ctx context.Context, l *cli.Line) error {
 	if err != nil {
 		return err
 	}
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
-		s, err := saga.Look(ctx, d.Kernel(), id)
+	return with(ctx, l, want{}, func(d ops.Operator) error {
+		s, err := d.Saga(ctx, id)
 		if err != nil {
 			return err
 		}

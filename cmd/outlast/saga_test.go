@@ -40,7 +40,21 @@ func stubborn(mended *atomic.Bool) *saga.Def[string, string] {
 // A saga waits for a signal, fails, cannot undo two steps, and is helped: all by hand, without its definition.
 func TestSagasAreHelpedByHand(t *testing.T) {
 	t.Parallel()
-	url := fresh(t)
+	for _, through := range []string{"store", "daemon"} {
+		t.Run(through, func(t *testing.T) {
+			t.Parallel()
+			url := fresh(t)
+			target := url
+			if through == "daemon" {
+				target = serving(t, url)
+			}
+			helpSaga(t, url, target)
+		})
+	}
+}
+
+func helpSaga(t *testing.T, url, target string) {
+	t.Helper()
 	var mended atomic.Bool
 	def := stubborn(&mended)
 	k, _ := planted(t, url, kernel.Config{})
@@ -55,7 +69,7 @@ func TestSagasAreHelpedByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(verb string, args ...string) []string {
-		return slices.Concat([]string{"saga", verb, "--store", url, h.ID().String()}, args)
+		return slices.Concat([]string{"saga", verb, "--store", target, h.ID().String()}, args)
 	}
 	until := func(state store.State) {
 		t.Helper()
@@ -88,5 +102,5 @@ func TestSagasAreHelpedByHand(t *testing.T) {
 		t.Errorf("saga show = %q", out)
 	}
 	refused(t, cli.Failed, at("retry-undo")...)
-	refused(t, cli.Failed, "saga", "show", "--store", url, store.DeriveID("none").String())
+	refused(t, cli.Failed, "saga", "show", "--store", target, store.DeriveID("none").String())
 }

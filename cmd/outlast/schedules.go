@@ -17,13 +17,13 @@ func schedulesCommand() *cli.Command {
 		return func(ctx context.Context, l *cli.Line) error { return pauseSchedule(ctx, l, paused) }
 	}
 	return &cli.Command{
-		Name: "schedules", Short: "list schedules, and pause, resume or delete them", Flags: storeFlags(), Example: "outlast schedules", Run: schedules,
+		Name: "schedules", Short: "list schedules, and pause, resume or delete them", Flags: targetFlags(), Example: "outlast schedules", Run: schedules,
 		Sub: []*cli.Command{
-			{Name: "pause", Short: "let a schedule submit nothing until it is resumed", Args: name, Flags: storeFlags(), Example: "outlast schedules pause nightly", Run: toggle(true)},
-			{Name: "resume", Short: "let a paused schedule go on from its next tick", Args: name, Flags: storeFlags(), Example: "outlast schedules resume nightly", Run: toggle(false)},
+			{Name: "pause", Short: "let a schedule submit nothing until it is resumed", Args: name, Flags: targetFlags(), Example: "outlast schedules pause nightly", Run: toggle(true)},
+			{Name: "resume", Short: "let a paused schedule go on from its next tick", Args: name, Flags: targetFlags(), Example: "outlast schedules resume nightly", Run: toggle(false)},
 			{
 				Name: "delete", Short: "remove a schedule; tasks that it has submitted stay", Args: name,
-				Flags:   storeFlags(cli.Flag{Name: "yes", Short: "y", Kind: cli.Switch, Help: "do not ask"}),
+				Flags:   targetFlags(cli.Flag{Name: "yes", Short: "y", Kind: cli.Switch, Help: "do not ask"}),
 				Example: "outlast schedules delete nightly --yes", Run: deleteSchedule,
 			},
 		},
@@ -54,7 +54,7 @@ func viewSchedule(s store.Schedule) any {
 }
 
 func schedules(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		now, err := d.Now(ctx)
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func noSchedule(name string, err error) error {
 }
 
 func pauseSchedule(ctx context.Context, l *cli.Line, paused bool) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		s, err := d.PauseSchedule(ctx, l.Args[0], paused)
 		if err != nil {
 			return noSchedule(l.Args[0], err)
@@ -103,7 +103,7 @@ func pauseSchedule(ctx context.Context, l *cli.Line, paused bool) error {
 }
 
 func deleteSchedule(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		s, err := d.Schedule(ctx, l.Args[0])
 		if err != nil {
 			return noSchedule(l.Args[0], err)

@@ -18,7 +18,7 @@ func showCommand() *cli.Command {
 		Long: "The timeline has attempts, crashes and recoveries with the workers that had it; the newest 20 events are kept. What is sealed is shown if the\n" +
 			"keys are there. --wait waits until the task has ended; the exit code is then 1 if it ended otherwise than done.",
 		Args: cli.Args{Usage: "ID", Min: 1, Max: 1},
-		Flags: storeFlags(
+		Flags: targetFlags(
 			cli.Flag{Name: "payload", Kind: cli.Switch, Help: "print args and result as a whole; otherwise long ones are cut"},
 			cli.Flag{Name: "wait", Kind: cli.Switch, Help: "wait until it has ended"},
 		),
@@ -54,9 +54,9 @@ func show(ctx context.Context, l *cli.Line) error {
 	if err != nil {
 		return err
 	}
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		if l.On("wait") {
-			if _, err := d.Kernel().Wait(ctx, id); err != nil && !locked(err) {
+			if _, err := d.Wait(ctx, id); err != nil && !locked(err) {
 				return err
 			}
 		}

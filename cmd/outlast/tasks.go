@@ -16,7 +16,7 @@ func tasksCommand() *cli.Command {
 	return &cli.Command{
 		Name: "tasks", Short: "list tasks, newest first",
 		Long: "Without --all one page is printed; if there is more, the standard error tells the --cursor of the next one.",
-		Flags: storeFlags(slices.Concat(filterFlags(), []cli.Flag{
+		Flags: targetFlags(slices.Concat(filterFlags(), []cli.Flag{
 			{Name: "limit", Kind: cli.Number, Default: "50", Min: 1, Help: "how many, at most 1000"},
 			{Name: "cursor", Value: "CURSOR", Help: "go on where a page before has ended"},
 			{Name: "all", Kind: cli.Switch, Help: "all of them, page by page"},
@@ -32,7 +32,7 @@ func tasks(ctx context.Context, l *cli.Line) error {
 	if l.Number("limit") > 1000 {
 		return cli.Misused("--limit is %d; it can be 1000 at most, or say --all", l.Number("limit"))
 	}
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		now, err := d.Now(ctx)
 		if err != nil {
 			return err

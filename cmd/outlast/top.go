@@ -17,7 +17,7 @@ func topCommand() *cli.Command {
 	return &cli.Command{
 		Name: "top", Short: "watch queues, workers and tasks live, on the whole terminal",
 		Long: "q ends it. Where there is no terminal, with --once or with --json, it prints what there is now and ends.",
-		Flags: storeFlags(
+		Flags: targetFlags(
 			cli.Flag{Name: "every", Kind: cli.Span, Default: "1s", Help: "how often it looks"},
 			cli.Flag{Name: "once", Kind: cli.Switch, Help: "look once"},
 		),
@@ -149,7 +149,7 @@ func clip(line string, width int) string {
 }
 
 func top(ctx context.Context, l *cli.Line) error {
-	return with(ctx, l, want{}, func(d *ops.Direct) error {
+	return with(ctx, l, want{}, func(d ops.Operator) error {
 		in, ok1 := l.In.(*os.File)
 		out, ok2 := l.Out.(*os.File)
 		if ok1 && ok2 && l.Terminal && !l.On("once") && !l.AsJSON() {

@@ -67,6 +67,7 @@ func (c *Checker) checkSlots() {
 	for _, l := range c.limits {
 		if n := c.running[l.key]; n != l.inUse {
 			c.report("slots", l.key, "has %d slots taken, and %d tasks run", l.inUse, n)
+			c.mend(store.Repair{Limit: l.key})
 		}
 	}
 }
@@ -131,6 +132,7 @@ func (c *Checker) checkKeys() {
 		c.holders[name]++
 		if text := c.judgeKey(k); text != "" {
 			c.report("keys", name.String(), "is held by %s, which "+text, k.Task)
+			c.mend(store.Repair{Kind: k.Kind, Key: k.Key})
 		}
 	}
 	for name, n := range c.holders {
@@ -145,6 +147,7 @@ func (c *Checker) checkKeys() {
 	for i := range c.uniques {
 		if u := &c.uniques[i]; u.must && !u.holds && (!u.ran || !latest[u.name]) {
 			c.report("keys", u.task.String(), "does not hold its unique key %q", u.name.key)
+			c.mend(store.Repair{Kind: u.name.kind, Key: u.name.key, Task: u.task})
 		}
 	}
 }

@@ -41,6 +41,9 @@ type Finding struct {
 	Rule string // a word of the package comment
 	ID   string // of the task, group, worker or message; the key of a limit or of a unique key
 	Text string // what is wrong, in plain words
+	// Repair sets it right, as store.Repairer says; the zero value: it is of no derived thing, and nothing sets it right but knowing what
+	// happened.
+	Repair store.Repair
 }
 
 // String writes the finding on one line.
@@ -148,3 +151,6 @@ func (c *Checker) report(rule, id, text string, args ...any) {
 	}
 	c.findings = append(c.findings, Finding{Rule: rule, ID: id, Text: text})
 }
+
+// mend says what sets the last finding right.
+func (c *Checker) mend(r store.Repair) { c.findings[len(c.findings)-1].Repair = r }

@@ -82,6 +82,9 @@ func (c *Checker) checkGroups() {
 		c.checkCounts(g)
 		if text := g.misplaced(); text != "" {
 			c.report("group", g.id.String(), text)
+			if g.state == store.GroupOpen {
+				c.mend(store.Repair{Group: g.id}) // it is to be closed
+			}
 		}
 		if (g.state == store.GroupFilling || g.state == store.GroupHeld) && !g.loose.IsZero() {
 			c.report("held", g.loose.String(), "is not held, and its group %s is %s", g.id, g.state)
@@ -96,6 +99,7 @@ func (c *Checker) checkGroups() {
 func (c *Checker) checkCounts(g *group) {
 	if live := g.total - g.done - g.failed - g.cancelled; live != g.isLive {
 		c.report("group", g.id.String(), "counts %d members that live, and has %d", live, g.isLive)
+		c.mend(store.Repair{Group: g.id})
 	}
 	for _, n := range [...]struct {
 		state    store.State
@@ -103,6 +107,7 @@ func (c *Checker) checkCounts(g *group) {
 	}{{store.Done, g.done, g.isDone}, {store.Failed, g.failed, g.isFailed}, {store.Cancelled, g.cancelled, g.isCancel}} {
 		if n.is > n.says {
 			c.report("group", g.id.String(), "counts %d members as %s, and has %d", n.says, n.state, n.is)
+			c.mend(store.Repair{Group: g.id})
 		}
 	}
 }

@@ -207,6 +207,12 @@ func engineOn(url string, pool *pgxpool.Pool, cfg postgres.Config) storetest.Eng
 				w.t.Fatal(err)
 			}
 		},
+		Damage: func(of storetest.World, r store.Repair, n int) {
+			w := of.(*world)
+			if err := w.first.Damage(w.t.Context(), r, n); err != nil {
+				w.t.Fatal(err)
+			}
+		},
 	}
 }
 

@@ -32,6 +32,21 @@ func (s *Store) Corrupt(ctx context.Context, id store.ID) error {
 	return err
 }
 
+// Damage spoils what is derived of the records, as a foreign hand would.
+func (s *Store) Damage(ctx context.Context, r store.Repair, n int) error {
+	space := s.cfg.Namespace
+	text := fmt.Sprintf(`update %s.grp set done = done + %d where id = '%s'`, space, n, r.Group)
+	switch {
+	case r.Limit != "":
+		text = fmt.Sprintf(`update %s.lim set running = running + %d where key = '%s'`, space, n, r.Limit)
+	case r.Key != "":
+		text = fmt.Sprintf(`insert into %s.key (kind, key, task) values ('%s', '%s', '%s') on conflict (kind, key) do update set task = excluded.task, until = null`,
+			space, r.Kind, r.Key, store.DeriveID("nobody"))
+	}
+	_, err := s.pool.Exec(ctx, text)
+	return err
+}
+
 // SessionPID is the server's process that holds the locks of the handle's workers; 0: there is none.
 func (s *Store) SessionPID() uint32 {
 	if s.session == nil {

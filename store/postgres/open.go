@@ -111,7 +111,7 @@ func explain(err error, p place) error {
 			return fmt.Errorf("the server is a read-only replica; name the primary: %w", err)
 		}
 	case errors.As(err, &network):
-		return fmt.Errorf("the server is not there, or not to be reached: %w", err)
+		return fmt.Errorf("the server is not there, or not to be reached: %w", network) // the driver tells it once for each way it tried
 	}
 	return err
 }

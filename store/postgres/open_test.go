@@ -44,6 +44,9 @@ func refused(t *testing.T, url, secret string, want ...string) {
 			t.Errorf("Open = %v, want %q in it", err, w)
 		}
 	}
+	if text := err.Error(); strings.Count(text, "the server") > 1 || strings.Count(text, "connection refused") > 1 {
+		t.Errorf("Open = %v, and says it twice", err)
+	}
 	for _, hidden := range []string{secret, strings.ReplaceAll(secret, " ", "%20")} {
 		if secret != "" && strings.Contains(err.Error(), hidden) {
 			t.Errorf("Open = %v, and the password is in it", err)

@@ -118,7 +118,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	p.cfg.Timing = p.cfg.Timing.WithDefaults()
 	s, err := open(ctx, p, nil)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", p.masked, explain(err, p))
+		return nil, fmt.Errorf("open %s: %w", p.masked, err)
 	}
 	return s, nil
 }

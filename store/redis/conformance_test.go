@@ -44,6 +44,12 @@ func engine(url string) storetest.Engine {
 				w.t.Fatal(err)
 			}
 		},
+		Damage: func(of storetest.World, r store.Repair, n int) {
+			w := of.(*world)
+			if err := w.first.Damage(w.t.Context(), r, n); err != nil {
+				w.t.Fatal(err)
+			}
+		},
 		Cut: func(of storetest.World, worker string) { of.(*world).cut(worker) },
 	}
 }

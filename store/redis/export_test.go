@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,20 @@ func OpenClock(ctx context.Context, url string, cfg Config, clock func() time.Ti
 // Corrupt makes the record of a task unreadable, as a foreign hand would.
 func (s *Store) Corrupt(ctx context.Context, id store.ID) error {
 	return s.client.Do(ctx, s.client.B().Set().Key(s.prefix+keyTask+rawID(id)).Value("\xff").Build()).Error()
+}
+
+// Damage spoils what is derived of the records, as a foreign hand would.
+func (s *Store) Damage(ctx context.Context, r store.Repair, n int) error {
+	nobody := store.DeriveID("nobody")
+	key, field := s.prefix+"g:"+rawID(r.Group), "done"
+	switch {
+	case r.Key != "":
+		return s.Do(ctx, "SET", s.prefix+"u:"+r.Kind+"\x00"+r.Key, string(nobody[:]))
+	case r.Limit != "":
+		key, field = s.prefix+"limit:"+r.Limit, "running"
+	}
+	const script = `local r = cmsgpack.unpack(redis.call('GET', KEYS[1])) r[ARGV[1]] = r[ARGV[1]] + tonumber(ARGV[2]) return redis.call('SET', KEYS[1], cmsgpack.pack(r))`
+	return s.Do(ctx, "EVAL", script, "1", key, field, strconv.Itoa(n))
 }
 
 // SessionID is the connection that bears witness for a worker; 0: none does.

@@ -21,6 +21,22 @@ func (s *Store) Corrupt(ctx context.Context, id store.ID) error {
 	})
 }
 
+// Damage spoils what is derived of the records, as a foreign hand would.
+func (s *Store) Damage(ctx context.Context, r store.Repair, n int) error {
+	return s.write(ctx, func(s *step) error {
+		switch {
+		case r.Limit != "":
+			s.limitRow(r.Limit).running += n
+		case r.Key != "":
+			s.do("key_put", r.Kind, r.Key, store.DeriveID("nobody"), 0)
+		default:
+			g := s.group(r.Group)
+			g.Done, g.dirty = g.Done+int64(n), true
+		}
+		return nil
+	})
+}
+
 // Commits counts the transactions of the writer.
 func (s *Store) Commits() int64 { return s.commits.Load() }
 

@@ -22,6 +22,7 @@ func Memory(evidence store.EvidenceKind) Engine {
 			return w
 		},
 		Corrupt: func(w World, id store.ID) { memoryOf(w).first.Corrupt(id) },
+		Damage:  func(w World, r store.Repair, n int) { memoryOf(w).first.Damage(r, n) },
 		Cut:     func(w World, worker string) { memoryOf(w).first.CutSession(worker) },
 	}
 }

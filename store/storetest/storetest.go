@@ -42,6 +42,9 @@ type Engine struct {
 	Virtual bool
 	// Corrupt makes the record of a task unreadable, as a broken disk or a foreign hand would.
 	Corrupt func(w World, id store.ID)
+	// Damage spoils what is derived of the records: the slots of a limit key and the count of done members of a group by so many; a unique key is
+	// given to a task that there is not. Nil where nothing can be repaired.
+	Damage func(w World, r store.Repair, n int)
 	// Cut ends the session of a worker while its process lives. Nil where there are no sessions.
 	Cut func(w World, worker string)
 	// Quick divides the sizes of the big cases; 0 and 1 are full.
@@ -97,6 +100,7 @@ func operations() []operation {
 		{"stage", true, stageTests()},
 		{"reseal", false, resealTests()},
 		{"blob", false, blobTests()},
+		{"repair", false, repairTests()},
 		{"endings", true, endingTests()},
 		{"fence", true, fenceTests()},
 		{"repeat", true, repeatTests()},

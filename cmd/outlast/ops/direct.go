@@ -2,11 +2,13 @@ package ops
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/outlast-go/outlast/kernel"
+	"github.com/outlast-go/outlast/saga"
 	"github.com/outlast-go/outlast/store"
 )
 
@@ -57,6 +59,9 @@ func (d *Direct) Now(ctx context.Context) (time.Time, error) { return ask(ctx, d
 func (d *Direct) Get(ctx context.Context, id store.ID) (store.Task, error) {
 	return ask(ctx, d, func(ctx context.Context) (store.Task, error) { return d.k.Get(ctx, id) })
 }
+
+// Wait waits until a task has ended, however long that takes.
+func (d *Direct) Wait(ctx context.Context, id store.ID) (store.Task, error) { return d.k.Wait(ctx, id) }
 
 // List pages through tasks.
 func (d *Direct) List(ctx context.Context, f store.Filter, page store.PageRequest) (store.Page[store.Task], error) {
@@ -188,4 +193,36 @@ func (d *Direct) Settle(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Saga reads how a saga stands.
+func (d *Direct) Saga(ctx context.Context, id store.ID) (saga.Status, error) {
+	return ask(ctx, d, func(ctx context.Context) (saga.Status, error) { return saga.Look(ctx, d.k, id) })
+}
+
+// RetryUndo lets a stuck saga try again to undo a step, or all.
+func (d *Direct) RetryUndo(ctx context.Context, id store.ID, step, note string) error {
+	return do(ctx, d, func(ctx context.Context) error { return saga.RetryUndo(ctx, d.k, id, step, note) })
+}
+
+// Resolve tells a stuck saga that a step was put right by hand.
+func (d *Direct) Resolve(ctx context.Context, id store.ID, step, note string) error {
+	return do(ctx, d, func(ctx context.Context) error { return saga.Resolve(ctx, d.k, id, step, note) })
+}
+
+// SkipStep gives a held saga the result of a step that cannot be run.
+func (d *Direct) SkipStep(ctx context.Context, id store.ID, step string, result json.RawMessage, note string) error {
+	return do(ctx, d, func(ctx context.Context) error { return saga.SkipStep(ctx, d.k, id, step, result, note) })
+}
+
+// ReleaseSaga lets a saga go on that is held because its processes died.
+func (d *Direct) ReleaseSaga(ctx context.Context, id store.ID) error {
+	return do(ctx, d, func(ctx context.Context) error { return saga.Release(ctx, d.k, id) })
+}
+
+// Signal sends a signal to a saga.
+func (d *Direct) Signal(ctx context.Context, id store.ID, name string, value json.RawMessage) error {
+	return do(ctx, d, func(ctx context.Context) error {
+		return saga.NewSignal[json.RawMessage](name).Send(ctx, d.k, id, value)
+	})
 }

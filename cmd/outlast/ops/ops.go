@@ -1,12 +1,14 @@
 // Package ops is what operators do to a store: the seam between the verbs of the command line and what they work on. Direct works on
-// the store itself; a daemon's address may stand behind the same interface.
+// the store itself, Daemon through the HTTP API of a daemon.
 package ops
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/outlast-go/outlast/kernel"
+	"github.com/outlast-go/outlast/saga"
 	"github.com/outlast-go/outlast/store"
 )
 
@@ -15,6 +17,7 @@ type Operator interface {
 	Tasks
 	Lanes
 	Fleet
+	Sagas
 
 	Info() store.Info
 	Now(ctx context.Context) (time.Time, error)
@@ -25,6 +28,7 @@ type Operator interface {
 type Tasks interface {
 	Get(ctx context.Context, id store.ID) (store.Task, error)
 	List(ctx context.Context, f store.Filter, page store.PageRequest) (store.Page[store.Task], error)
+	Wait(ctx context.Context, id store.ID) (store.Task, error)
 	Retry(ctx context.Context, id store.ID) error
 	Cancel(ctx context.Context, id store.ID, reason string) (store.State, error)
 	Free(ctx context.Context, id store.ID) error
@@ -57,6 +61,16 @@ type Fleet interface {
 	// PauseSchedule pauses a schedule, or lets it go on.
 	PauseSchedule(ctx context.Context, name string, paused bool) (store.Schedule, error)
 	DeleteSchedule(ctx context.Context, name string) error
+}
+
+// Sagas looks at sagas and helps them. What a method does is said at the function of package saga of that name.
+type Sagas interface {
+	Saga(ctx context.Context, id store.ID) (saga.Status, error)
+	RetryUndo(ctx context.Context, id store.ID, step, note string) error
+	Resolve(ctx context.Context, id store.ID, step, note string) error
+	SkipStep(ctx context.Context, id store.ID, step string, result json.RawMessage, note string) error
+	ReleaseSaga(ctx context.Context, id store.ID) error
+	Signal(ctx context.Context, id store.ID, name string, value json.RawMessage) error
 }
 
 var _ Operator = (*Direct)(nil)
