@@ -50,7 +50,9 @@ func (k *Kernel) join(ctx context.Context) error {
 	k.mu.Lock()
 	k.worker = &worker{id: id, beatAt: sent, listen: listen, gone: gone}
 	k.appetite.wake()
-	k.suspects.begin(sent) // who holds nothing yet has the least to lose
+	if uniform(k.env) < 0.5 {
+		k.suspects.begin(sent) // who holds nothing yet has the least to lose; but where workers live for moments, others must begin with other work
+	}
 	left := k.left
 	k.mu.Unlock()
 	if left { // meanwhile, as the one before

@@ -21,6 +21,8 @@ type Config struct {
 	Stops   int           // SIGSTOP for longer than dead-after, then SIGCONT
 	Seconds int           // a long trial: go on for so long, whatever Tasks, Kills and Stops say; 0: no
 	Rate    int           // tasks a second in a long trial; 140
+	Pace    float64       // of what is done in a long trial: 2 is twice as often; 1
+	Only    []string      // of the acts of a long trial; none: all
 	Mixed   bool          // all kinds of work, and not only plain tasks
 	Calm    bool          // nobody is killed or stopped
 	Seed    uint64        // of what is killed when
@@ -87,6 +89,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Tasks == 0 {
 		c.Tasks = 2000
+	}
+	if c.Pace == 0 {
+		c.Pace = 1
 	}
 	if c.Rate == 0 {
 		c.Rate = 140

@@ -7,11 +7,8 @@ import (
 	"github.com/outlast-go/outlast/store"
 )
 
-// How close something must be to a death to have a part in how it was found.
-const (
-	before = 2 * time.Second // about two beats
-	after  = 3 * time.Second
-)
+// before is how close before a death something must be to have a part in how it was found: about two beats.
+const before = 2 * time.Second
 
 // waits are how long the tasks of the dead lay still, by what there was to tell of the death.
 type waits struct{ proven, silent, outage []time.Duration }
@@ -22,8 +19,8 @@ func (r *run) recoveries(rep *Report, h *history, info store.Info) {
 	for _, p := range r.fleet.all() {
 		for _, s := range p.stopped {
 			for task, epoch := range p.underWay(s.from) {
-				if d, ok := h.still(task, epoch, s.from, s.to, info); ok {
-					w.silent = append(w.silent, d)
+				if next, ok := h.next(task, epoch); ok {
+					r.stillOf(&w, s, next, info)
 				}
 			}
 		}
@@ -35,10 +32,10 @@ func (r *run) recoveries(rep *Report, h *history, info store.Info) {
 			if !ok {
 				continue
 			}
-			down, was := r.downAbout(p.diedAt)
+			back, was := r.downBetween(p.diedAt, next)
 			switch {
 			case was:
-				w.outage = append(w.outage, max(next.Sub(down), 0))
+				w.outage = append(w.outage, max(next.Sub(back), 0))
 			case info.Evidence == store.EvidenceNone || p.unseen(info):
 				w.silent = append(w.silent, next.Sub(p.diedAt))
 			default:
@@ -60,17 +57,21 @@ func (h *history) next(task string, epoch int64) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// still is how long a task of a stopped process lay still. On SQLite a writer that was stopped in the middle of a commit holds up
+// stillOf notes how long a task of a process that was stopped lay still. On SQLite a writer that was stopped in the middle of a commit holds up
 // everybody until it goes on: then that is when it begins to count.
-func (h *history) still(task string, epoch int64, from, to time.Time, info store.Info) (time.Duration, bool) {
-	next, ok := h.next(task, epoch)
-	if !ok {
-		return 0, false
+func (r *run) stillOf(w *waits, s span, next time.Time, info store.Info) {
+	if info.Evidence == store.EvidenceProof {
+		if !s.to.IsZero() && next.After(s.to) {
+			s.from = s.to
+		}
+		w.silent = append(w.silent, next.Sub(s.from))
+		return
 	}
-	if info.Evidence == store.EvidenceProof && !to.IsZero() && next.After(to) {
-		from = to
+	if back, was := r.downBetween(s.from, next); was {
+		w.outage = append(w.outage, max(next.Sub(back), 0))
+		return
 	}
-	return next.Sub(from), true
+	w.silent = append(w.silent, next.Sub(s.from))
 }
 
 // underWay lists what a process had begun and not settled at a time, with the epochs.
@@ -108,18 +109,18 @@ func (p *process) unseen(info store.Info) bool {
 	return false
 }
 
-// downAbout reports whether the store was out of reach about a time, and until when.
-func (r *run) downAbout(at time.Time) (until time.Time, was bool) {
-	until = at
+// downBetween reports whether the store was out of reach shortly before a death or until its tasks went on, and when it was back for good.
+func (r *run) downBetween(died, next time.Time) (back time.Time, was bool) {
+	back = died
 	for _, d := range r.downs {
-		if d.from.Before(at.Add(after)) && d.to.After(at.Add(-before)) {
+		if d.from.Before(next) && d.to.After(died.Add(-before)) {
 			was = true
-			if d.to.After(until) {
-				until = d.to
+			if d.to.After(back) {
+				back = d.to
 			}
 		}
 	}
-	return until, was
+	return back, was
 }
 
 func recoveryTimes(waits []time.Duration) Recovery {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,6 +17,7 @@ const producers = 2
 
 // act is something that happens again and again in a long trial.
 type act struct {
+	name  string
 	every time.Duration // on average
 	do    func(context.Context) error
 	next  time.Time
@@ -26,24 +28,28 @@ type act struct {
 func (r *run) acts() []*act {
 	s := r.cfg.Stage
 	all := []*act{
-		{every: 1600 * time.Millisecond, do: r.killOne},
-		{every: 8 * time.Second, do: r.stopOne},
-		{every: 25 * time.Second, do: r.termOne},
-		{every: 50 * time.Second, do: r.killStore},
+		{name: "kill", every: 1600 * time.Millisecond, do: r.killOne},
+		{name: "stop", every: 8 * time.Second, do: r.stopOne},
+		{name: "term", every: 25 * time.Second, do: r.termOne},
+		{name: "store", every: 50 * time.Second, do: r.killStore},
 	}
-	add := func(can bool, every time.Duration, do func(context.Context) error) {
+	add := func(can bool, name string, every time.Duration, do func(context.Context) error) {
 		if can {
-			all = append(all, &act{every: every, do: do})
+			all = append(all, &act{name: name, every: every, do: do})
 		}
 	}
-	add(s.Cut != nil, 40*time.Second, r.hit(&r.cuts, "half of the sessions with the store are cut", s.Cut))
-	add(s.CutIdle != nil, 60*time.Second, r.hit(&r.cuts, "idle sessions with the store are cut", s.CutIdle))
-	add(s.Server != "", 25*time.Second, r.cutLinks)
-	add(s.Server != "", 25*time.Second, r.loseAnswers)
-	add(s.Server != "", 60*time.Second, r.delayLinks)
-	add(s.Server != "", 90*time.Second, r.holdLink)
-	add(s.Fill != nil, 180*time.Second, r.fillDisk)
+	add(s.Cut != nil, "cut", 40*time.Second, r.hit(&r.cuts, "half of the sessions with the store are cut", s.Cut))
+	add(s.CutIdle != nil, "idle", 60*time.Second, r.hit(&r.cuts, "idle sessions with the store are cut", s.CutIdle))
+	add(s.Server != "", "link", 25*time.Second, r.cutLinks)
+	add(s.Server != "", "lose", 25*time.Second, r.loseAnswers)
+	add(s.Server != "", "delay", 60*time.Second, r.delayLinks)
+	add(s.Server != "", "hold", 90*time.Second, r.holdLink)
+	add(s.Fill != nil, "disk", 180*time.Second, r.fillDisk)
+	if len(r.cfg.Only) > 0 {
+		all = slices.DeleteFunc(all, func(a *act) bool { return !slices.Contains(r.cfg.Only, a.name) })
+	}
 	for _, a := range all {
+		a.every = time.Duration(float64(a.every) / r.cfg.Pace)
 		a.every = min(a.every, time.Duration(r.cfg.Seconds)*time.Second/3)
 		a.next = r.begin.Add(time.Duration((0.3 + 0.7*r.chance.Float64()) * float64(a.every)))
 	}
@@ -98,10 +104,10 @@ func (r *run) wasStarved(d time.Duration) {
 
 // monkey does what is due, one act after another. What takes its time happens beside.
 func (r *run) monkey(ctx context.Context, end time.Time) error {
-	if r.cfg.Calm {
+	acts := r.acts()
+	if r.cfg.Calm || len(acts) == 0 {
 		return r.rest(ctx, time.Until(end), time.Until(end)+time.Millisecond)
 	}
-	acts := r.acts()
 	for {
 		next := acts[0]
 		for _, a := range acts {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -51,6 +52,8 @@ func parent(ctx context.Context) error {
 	seconds := flag.Int("seconds", 60, "how long to go on")
 	seed := flag.Uint64("seed", 1, "decides what happens when")
 	rate := flag.Int("rate", 140, "tasks a second")
+	pace := flag.Float64("pace", 1, "how much more often than usual things are done: usual is 1,100 kills in 30 minutes")
+	only := flag.String("only", "", "do nothing but these, with commas between them: kill, stop, term, store, cut, idle, link, lose, delay, hold, disk")
 	workers := flag.Int("workers", 8, "worker processes at a time")
 	dead := flag.Duration("dead", 0, "dead-after of the workers; 0: the kernel's default")
 	calm := flag.Bool("calm", false, "kill and stop nobody: what is judged is that nobody is robbed")
@@ -76,7 +79,7 @@ func parent(ctx context.Context) error {
 	defer st.end()
 	event := ""
 	report, err := crash.Run(ctx, crash.Config{
-		Store: st.url, Workers: *workers, Seconds: *seconds, Rate: *rate, Seed: *seed, Mixed: true, Calm: *calm, Dir: dir,
+		Store: st.url, Workers: *workers, Seconds: *seconds, Rate: *rate, Pace: *pace, Only: strings.FieldsFunc(*only, func(c rune) bool { return c == ',' }), Seed: *seed, Mixed: true, Calm: *calm, Dir: dir,
 		Dead: *dead, Beat: *dead / 10, Stage: st.Stage,
 		Open: func(ctx context.Context) (store.Store, error) { return engine.Open(ctx, st.url) },
 		Worker: func(ctx context.Context, url string, args []string) *exec.Cmd {
