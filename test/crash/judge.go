@@ -129,12 +129,18 @@ func (r *Report) endings(h *history) {
 // tasks reads what the store says of all tasks that were accepted.
 func (r *run) tasks(ctx context.Context, st store.Store) (map[string]kernel.Task, error) {
 	all := make(map[string]kernel.Task, len(r.acked))
-	err := st.Export(ctx, func(e store.Entry) error {
-		if e.Task != nil && r.acked[e.Task.ID.String()] != "" {
-			all[e.Task.ID.String()] = *e.Task
+	var err error
+	for range 3 { // a connection that was cut while nobody used it shows only now
+		err = st.Export(ctx, func(e store.Entry) error {
+			if e.Task != nil && r.acked[e.Task.ID.String()] != "" {
+				all[e.Task.ID.String()] = *e.Task
+			}
+			return nil
+		})
+		if err == nil || store.Answered(err) {
+			break
 		}
-		return nil
-	})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read what became of the tasks: %w", err)
 	}

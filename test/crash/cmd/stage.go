@@ -172,10 +172,15 @@ func (t *starter) end() {
 	}
 }
 
-// folder is where the logs go: the one to keep them in, or a temporary one.
-func folder(keep string) (string, error) {
-	if keep == "" {
-		return os.MkdirTemp("", "outlast-crash-")
+// folder is where the logs go: the one to keep them in, or a temporary one. Servers of other users live in it.
+func folder(keep string) (dir string, err error) {
+	if dir = keep; keep == "" {
+		dir, err = os.MkdirTemp("", "outlast-crash-")
+	} else {
+		err = os.MkdirAll(keep, 0o700)
 	}
-	return keep, os.MkdirAll(keep, 0o700)
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o711) //nolint:gosec // they pass through it to their own folders
 }
