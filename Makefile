@@ -40,8 +40,8 @@ sim: ## simulate the kernel over memory: SEEDS=2000 runs, or SEED=n for that one
 exhaust: ## simulate each scenario under every fault and every pair of faults at every store call: FAULTS=2 (1: singles alone)
 	$(GO) run ./test/sim/cmd -exhaust $(or $(FAULTS),2)
 
-crash: setup ## real processes, kill -9, SIGSTOP, the server killed, sessions cut: ENGINE=sqlite|postgres|pgbouncer|redis SECONDS=60 SEED=1
-	$(GO) run ./test/crash/cmd -engine $(ENGINE) -seconds $(SECONDS) -seed $(or $(SEED),1)
+crash: setup ## real processes, kill -9, SIGSTOP, the server killed, sessions cut, answers lost, the disk full, clocks wrong: ENGINE=sqlite|postgres|pgbouncer|redis SECONDS=60 SEED=1 RATE=140
+	$(GO) run ./test/crash/cmd -engine $(ENGINE) -seconds $(SECONDS) -seed $(or $(SEED),1) -rate $(or $(RATE),140)
 
 calls: setup ## kill -9 processes that send requests, at every place, on every engine: CALLS=10000
 	CALLS=$(or $(CALLS),10000) $(GO) test -count=1 -v -timeout 30m ./test/calls

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -23,6 +24,11 @@ type appetite struct {
 }
 
 func (a *appetite) wake() { a.hungry, a.news = true, a.news+1 }
+
+// content reports whether nothing more is known to wait, in any queue.
+func (a *appetite) content() bool {
+	return !a.hungry && !slices.Contains(slices.Collect(maps.Values(a.full)), true)
+}
 
 // wants reports whether a claim of these queues may find something.
 func (a *appetite) wants(free []store.QueueSlots) bool {
@@ -74,14 +80,19 @@ func (k *Kernel) claimLoop(ctx context.Context) {
 func (k *Kernel) untilDue() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if wait := k.suspects.overdue(k.env.Now(), k.cfg.DeadAfter, len(k.runs)); wait > 0 {
-		return wait
+	now := k.env.Now()
+	wait := k.suspects.overdue(now, k.cfg.DeadAfter, len(k.runs))
+	if wait > 0 && k.suspects.on(now) {
+		return wait // for others to end; nothing else is claimed meanwhile
 	}
 	if k.appetite.nextAt.IsZero() {
-		return -1
+		return cmp.Or(wait, -1)
 	}
-	if wait := k.appetite.nextAt.Sub(k.env.Now()); wait > 0 {
-		return wait
+	if next := k.appetite.nextAt.Sub(now); next > 0 {
+		if wait > 0 {
+			next = min(next, wait)
+		}
+		return next
 	}
 	k.appetite.nextAt = time.Time{}
 	k.appetite.wake()
@@ -100,13 +111,13 @@ func (k *Kernel) plan() *plan {
 		return nil
 	}
 	p := &plan{worker: w, at: k.env.Now(), news: a.news}
-	if k.suspects.turn {
-		n := k.suspects.want(k.env.Now(), k.cfg.DeadAfter, len(k.runs), k.over())
+	if k.suspects.on(p.at) {
+		n := k.suspects.want(p.at, k.cfg.DeadAfter, len(k.runs), k.over())
 		if n == 0 {
 			return nil
 		}
 		p.suspect, p.req.Suspects = true, n
-	} else if !a.hungry && !slices.Contains(slices.Collect(maps.Values(a.full)), true) {
+	} else if a.content() {
 		return nil
 	}
 	p.req.Queues = k.freeSlots()

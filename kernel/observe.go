@@ -20,6 +20,7 @@ type Event struct {
 	State   store.State   // where the task stands now
 	Took    time.Duration // of a run, or of a recovery pass
 	Count   int           // tasks that a recovery pass put back or ended
+	Death   store.Death   // how another worker was found to be dead
 	Err     error
 }
 

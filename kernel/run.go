@@ -178,7 +178,7 @@ func (k *Kernel) forget(r *Run) {
 	if r.suspect {
 		k.suspects.outlived(k.env.Now())
 	}
-	if len(k.runs) == 0 {
+	if len(k.runs) == 0 && k.appetite.content() {
 		k.suspects.whenIdle(k.env.Now())
 	}
 	k.mu.Unlock()

@@ -3,12 +3,15 @@ package kernel
 import "time"
 
 // suspects is this worker's turn at tasks that may kill it. While a turn lasts it takes nothing else, so that a death can be
-// blamed on what was tried and on nothing beside it. A worker takes a turn when it has joined, when it has nothing to do, and
-// when the store says that it is its turn though it has. k.mu guards it.
+// blamed on what was tried and on nothing beside it. A worker may take a turn when it has joined, when it has nothing to do, and
+// when the store says that it is its turn though it has. A turn is one round of suspects; then other work goes before for as long as
+// the turn took, if there is any, and the next turn follows, until one finds none: however many suspects there are, and however short the
+// lives of workers, half of all time is for the innocent. k.mu guards it.
 type suspects struct {
 	turn    bool
-	since   time.Time
-	allow   int // how many are tried at once: 1, and twice as many after each round that it outlived
+	since   time.Time // when the turn begins or began: while other work goes before, it lies in the future
+	rest    time.Time // other work goes before until then
+	allow   int       // how many are tried at once: 1, and twice as many after each round that it outlived
 	running int
 	asked   time.Time // when a turn last found none
 }
@@ -21,15 +24,24 @@ const (
 // whenIdle begins a turn of a worker that has nothing to do, and so nothing to lose.
 func (s *suspects) whenIdle(now time.Time) {
 	if now.Sub(s.asked) >= idleTurn {
+		s.rest = now
 		s.begin(now)
 	}
 }
 
+// begin begins a turn as soon as other work no longer goes before.
 func (s *suspects) begin(now time.Time) {
-	if !s.turn {
-		s.turn, s.since = true, now
+	at := now
+	if s.rest.After(at) {
+		at = s.rest
+	}
+	if !s.turn || s.since.After(at) {
+		s.turn, s.since = true, at
 	}
 }
+
+// on reports whether it is this worker's turn now.
+func (s *suspects) on(now time.Time) bool { return s.turn && !s.since.After(now) }
 
 // want returns how many suspects to ask for now. Others that still run delay a turn by patience at most; then one suspect
 // is tried in their company.
@@ -46,9 +58,14 @@ func (s *suspects) want(now time.Time, patience time.Duration, runs, over int) i
 	return 0
 }
 
-// overdue returns how long a turn still waits for others to end; 0: it does not wait.
+// overdue returns how long a turn still waits, for its beginning or for others to end; 0: it does not wait.
 func (s *suspects) overdue(now time.Time, patience time.Duration, runs int) time.Duration {
-	if !s.turn || s.running > 0 || runs == 0 {
+	switch {
+	case !s.turn || s.running > 0:
+		return 0
+	case s.since.After(now):
+		return s.since.Sub(now)
+	case runs == 0:
 		return 0
 	}
 	return max(patience-now.Sub(s.since), 0)
@@ -62,11 +79,12 @@ func (s *suspects) took(n int, now time.Time) {
 	}
 }
 
-// outlived notes that a suspect's run ended and the process lives.
+// outlived notes that a suspect's run ended and the process lives. The last one ends the turn; there may be more for the next.
 func (s *suspects) outlived(now time.Time) {
 	s.running--
 	if s.running == 0 {
 		s.allow = min(2*s.allow, mostSuspects)
-		s.since = now
+		s.turn, s.rest = false, now.Add(now.Sub(s.since))
+		s.begin(now)
 	}
 }

@@ -112,7 +112,7 @@ func (k *Kernel) report(ctx context.Context, res store.RecoverResult) {
 			level = slog.LevelInfo
 		}
 		k.log.Log(ctx, level, "worker declared dead", "worker", w.ID, "how", string(w.Death), "held", w.HeldAt)
-		k.observe(Event{Kind: WorkerDead, Worker: w.ID})
+		k.observe(Event{Kind: WorkerDead, Worker: w.ID, Death: w.Death})
 	}
 	for _, t := range res.Tasks {
 		switch t.State {

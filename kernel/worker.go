@@ -50,7 +50,9 @@ func (k *Kernel) join(ctx context.Context) error {
 	k.mu.Lock()
 	k.worker = &worker{id: id, beatAt: sent, listen: listen, gone: gone}
 	k.appetite.wake()
-	k.suspects.begin(sent) // who holds nothing yet has the least to lose
+	if uniform(k.env) < 0.5 {
+		k.suspects.begin(sent) // who holds nothing yet has the least to lose; but where workers live for moments, others must begin with other work
+	}
 	left := k.left
 	k.mu.Unlock()
 	if left { // meanwhile, as the one before
@@ -86,13 +88,22 @@ func (k *Kernel) beatLoop(ctx context.Context) {
 	every := k.cfg.Beat
 	for ctx.Err() == nil {
 		begin := k.env.Now()
-		every = k.beat(ctx, every)
-		k.beatNow.Wait(ctx, max(every-k.env.Now().Sub(begin), 0))
+		next, answered := k.beat(ctx, every)
+		every = next
+		if !answered {
+			// A connection that was cut shows at its next use. Who waited a whole beat to use another would be silent for two, longer than
+			// others wait for one whose session is gone.
+			next /= beatAgain
+		}
+		k.beatNow.Wait(ctx, max(next-k.env.Now().Sub(begin), 0))
 	}
 }
 
-// beat sends one beat and returns when to send the next.
-func (k *Kernel) beat(ctx context.Context, every time.Duration) time.Duration {
+// beatAgain is how much sooner the next beat comes after one that got no answer.
+const beatAgain = 5
+
+// beat sends one beat and returns how often to send them, and whether it was answered.
+func (k *Kernel) beat(ctx context.Context, every time.Duration) (next time.Duration, answered bool) {
 	w := k.present()
 	req := k.beatRequest(w)
 	var res store.BeatResult
@@ -106,13 +117,13 @@ func (k *Kernel) beat(ctx context.Context, every time.Duration) time.Duration {
 	case errors.Is(err, store.ErrDead):
 		k.lose(w)
 		if k.leaving() {
-			return every
+			return every, true
 		}
 		_ = k.join(ctx) // fails only when ctx has ended; it lets the next beat come at once
-		return k.cfg.Beat
+		return k.cfg.Beat, true
 	case err != nil:
 		k.away(err)
-		return every
+		return every, false
 	}
 	k.back()
 	k.heard(w, sent, res)
@@ -121,7 +132,7 @@ func (k *Kernel) beat(ctx context.Context, every time.Duration) time.Duration {
 		k.reconcile(ctx, w)
 	}
 	w.beats++
-	return min(max(res.Every, time.Millisecond), k.cfg.DeadAfter/5)
+	return min(max(res.Every, time.Millisecond), k.cfg.DeadAfter/5), true
 }
 
 func (k *Kernel) beatRequest(w *worker) store.BeatRequest {

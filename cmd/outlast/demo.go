@@ -108,8 +108,8 @@ func runDemo(ctx context.Context, o demoOptions, out, errs io.Writer) (crash.Rep
 		Store: o.store, Workers: o.workers, Tasks: o.tasks, Kills: o.kills, Stops: o.stops, Seed: o.seed, Dir: o.keep,
 		Dead: o.dead, Beat: min(time.Second, o.dead/10),
 		Open: func(ctx context.Context) (store.Store, error) { return engine.Open(ctx, o.store) },
-		Worker: func(ctx context.Context, args []string) *exec.Cmd {
-			return exec.CommandContext(ctx, self, append([]string{workerCommand, o.store}, args...)...) //nolint:gosec // this program itself
+		Worker: func(ctx context.Context, url string, args []string) *exec.Cmd {
+			return exec.CommandContext(ctx, self, append([]string{workerCommand, url}, args...)...) //nolint:gosec // this program itself
 		},
 		Watch: view.show,
 	})

@@ -80,19 +80,22 @@ type Checker struct {
 	derived  map[source]store.ID // outlives a check: deriving an id costs more than all else about a task
 }
 
+// tries is how often a store is read before it counts as out of reach: a connection that was cut while nobody used it shows only at its next
+// use, and engines leave it to their callers to repeat.
+const tries = 3
+
 // Check is as the function Check. The findings are the caller's.
 func (c *Checker) Check(ctx context.Context, st store.Store) ([]Finding, error) {
-	c.reset()
 	c.horizon = st.Info().Timing.WithDefaults().Horizon
-	err := st.Export(ctx, func(e store.Entry) error {
-		c.take(e)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("check the store: export: %w", err)
+	var err error
+	for range tries {
+		c.reset()
+		if err = c.read(ctx, st); err == nil || store.Answered(err) || ctx.Err() != nil {
+			break
+		}
 	}
-	if c.now, err = st.Now(ctx); err != nil {
-		return nil, fmt.Errorf("check the store: read its clock: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("check the store: %w", err)
 	}
 	c.checkOwners()
 	c.checkSlots()
@@ -105,6 +108,21 @@ func (c *Checker) Check(ctx context.Context, st store.Store) ([]Finding, error) 
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text))
 	})
 	return c.findings, nil
+}
+
+// read takes in all records, from the first.
+func (c *Checker) read(ctx context.Context, st store.Store) error {
+	err := st.Export(ctx, func(e store.Entry) error {
+		c.take(e)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	if c.now, err = st.Now(ctx); err != nil {
+		return fmt.Errorf("read its clock: %w", err)
+	}
+	return nil
 }
 
 // reset empties what the last check has left.

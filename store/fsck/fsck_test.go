@@ -139,6 +139,28 @@ func TestAStoreThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
+// cutOnce is a store whose first reading is cut off after the first record.
+type cutOnce struct {
+	*world
+	cut bool
+}
+
+func (c *cutOnce) Export(ctx context.Context, fn func(store.Entry) error) error {
+	if c.cut {
+		return c.world.Export(ctx, fn)
+	}
+	c.cut = true
+	_ = fn(c.entries[0]) // it keeps what it is given
+	return errors.New("connection reset by peer")
+}
+
+func TestAReadingThatWasCutOffBeginsAnew(t *testing.T) {
+	t.Parallel()
+	if found, err := fsck.Check(context.Background(), &cutOnce{world: newWorld("")}); err != nil || len(found) != 0 {
+		t.Errorf("Check = %v, %v, want nothing", found, err)
+	}
+}
+
 func BenchmarkCheck(b *testing.B) {
 	w := &world{}
 	for i := range 200 {

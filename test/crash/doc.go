@@ -19,7 +19,10 @@ type Config struct {
 	Tasks   int           // submitted in all; 2,000
 	Kills   int           // SIGKILL, each to a worker that is at work
 	Stops   int           // SIGSTOP for longer than dead-after, then SIGCONT
-	Seconds int           // go on submitting, killing and stopping for so long, whatever Tasks, Kills and Stops say; 0: no
+	Seconds int           // a long trial: go on for so long, whatever Tasks, Kills and Stops say; 0: no
+	Rate    int           // tasks a second in a long trial; 140
+	Pace    float64       // of what is done in a long trial: 2 is twice as often; 1
+	Only    []string      // of the acts of a long trial; none: all
 	Mixed   bool          // all kinds of work, and not only plain tasks
 	Calm    bool          // nobody is killed or stopped
 	Seed    uint64        // of what is killed when
@@ -29,13 +32,28 @@ type Config struct {
 
 	// Open opens the store in this process.
 	Open func(ctx context.Context) (store.Store, error)
-	// Worker makes the command of a worker process, which calls Work with these arguments.
-	Worker func(ctx context.Context, args []string) *exec.Cmd
-	// KillServer kills the server of the store and starts it again; Cut ends the sessions of some of its clients. Either may be
-	// nil. They are called in runs of Seconds.
-	KillServer, Cut func(ctx context.Context) error
+	// Worker makes the command of a worker process, which opens the store at url and calls Work with these arguments.
+	Worker func(ctx context.Context, url string, args []string) *exec.Cmd
+	// Stage is what a long trial can do to the store.
+	Stage Stage
 	// Watch is told how it goes, several times a second. It may be nil.
 	Watch func(Status)
+}
+
+// Stage is what surrounds a store in a long trial. What is nil cannot be done to it.
+type Stage struct {
+	// Server is host and port of the store's server, and Via the URL of the store by another host and port: each worker gets a Link of its own.
+	Server string
+	Via    func(addr string) string
+	// Reopen opens the store at a URL in this process.
+	Reopen func(ctx context.Context, url string) (store.Store, error)
+	// KillServer kills the server of the store and starts it again. Without it all workers are killed at once instead: they are the store's
+	// only processes.
+	KillServer func(ctx context.Context) error
+	// Cut ends about half of the sessions with the store, CutIdle those that do nothing.
+	Cut, CutIdle func(ctx context.Context) error
+	// Fill leaves no room on the disk of the store, until Free, which also starts a server again that has ended for want of it.
+	Fill, Free func(ctx context.Context) error
 }
 
 // Status is how a run stands.
@@ -71,6 +89,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Tasks == 0 {
 		c.Tasks = 2000
+	}
+	if c.Pace == 0 {
+		c.Pace = 1
+	}
+	if c.Rate == 0 {
+		c.Rate = 140
 	}
 	if c.Dead == 0 {
 		c.Dead = 15 * time.Second

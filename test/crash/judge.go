@@ -20,20 +20,33 @@ type Report struct {
 	Kills           int      `json:"kills"`
 	Stops           int      `json:"stops"`
 	StoreKills      int      `json:"store_kills"`
-	Cuts            int      `json:"cuts"`
+	Cuts            int      `json:"cuts"`            // of connections, lost answers among them
+	AnswersLost     int      `json:"answers_lost"`    // cuts after the server had heard all and answered by half
+	Delays          int      `json:"delays"`          // some had a longer way for a while
+	Partitions      int      `json:"partitions"`      // nothing of a worker passed for a while
+	DiskFills       int      `json:"disk_fills"`      // the store had no room for a while
+	Terms           int      `json:"terms"`           // SIGTERM, then SIGKILL
+	Misses          int      `json:"misses"`          // acts that could not be done
+	Refused         int      `json:"refused"`         // submits that the store did not take
 	Lost            int      `json:"lost"`            // accepted, and did not end as it should, or nobody did its work
 	CompletedTwice  int      `json:"completed_twice"` // two endings of one task were accepted, or one of a claim that had been succeeded
 	FencedRefused   int      `json:"fenced_refused"`  // late outcomes that were refused
-	RobbedLive      int      `json:"robbed_live"`     // workers declared dead while they ran unstopped
-	Recovery        Recovery `json:"recovery_ms"`
+	SinkRefused     int      `json:"sink_refused"`    // late effects that the world outside refused by their epoch
+	RobbedLive      int      `json:"robbed_live"`     // workers declared dead while they ran unstopped and could reach the store
+	Starved         int      `json:"starved"`         // workers declared dead whom the machine, as their own logs prove, had not let run
+	Recovery        Recovery `json:"recovery_ms"`     // of deaths that left evidence
+	RecoverySilent  Recovery `json:"recovery_silent_ms"`
+	RecoveryOutage  Recovery `json:"recovery_outage_ms"` // of deaths about a time when the store was out of reach, from when it was back
+	Deaths          Deaths   `json:"deaths"`
 	Recovered       int      `json:"recovered"`        // tasks that were put back
-	Crashed         int      `json:"crashed"`          // tasks that took three workers or more along, and were given up as crashed
+	Crashed         int      `json:"crashed"`          // tasks that took several workers along, and were given up as crashed
+	CrashedInnocent int      `json:"crashed_innocent"` // those of them that only had the bad luck of being there
 	DuplicateStarts int      `json:"duplicate_starts"` // runs of plain tasks beyond the first of each
 	Violations      int      `json:"violations"`
 	Findings        []string `json:"findings,omitempty"` // each violation, each lost task, in words
 }
 
-// Recovery is the time from a kill to the tasks of the killed running elsewhere, in milliseconds.
+// Recovery is the time from a death to the tasks of the dead running elsewhere, in milliseconds.
 type Recovery struct {
 	P50   float64 `json:"p50"`
 	P99   float64 `json:"p99"`
@@ -41,41 +54,47 @@ type Recovery struct {
 	Count int     `json:"count"`
 }
 
+// Deaths counts how workers were found to be dead.
+type Deaths struct {
+	Proof   int `json:"proof"`
+	Gone    int `json:"gone"`
+	Silence int `json:"silence"`
+}
+
 // Good reports whether every promise was kept.
 func (r *Report) Good() bool {
 	return r.Lost == 0 && r.CompletedTwice == 0 && r.RobbedLive == 0 && r.Violations == 0 && r.Done == r.Tasks
 }
 
-// judge compares what submitters were told with what workers wrote down and with what the store says at the end.
+// judge compares what submitters were told with what workers wrote down, what the world outside was told, and what the store says at
+// the end.
 func (r *run) judge(ctx context.Context, st store.Store) (Report, error) {
 	rep := Report{
-		Engine: st.Info().Engine, Seed: r.cfg.Seed, Seconds: time.Since(r.begin).Seconds(),
-		Tasks: len(r.acked), Kills: r.kills, Stops: r.stops, StoreKills: r.storeKills, Cuts: r.cuts,
+		Engine: st.Info().Engine, Seed: r.cfg.Seed, Seconds: time.Since(r.begin).Seconds(), Tasks: len(r.acked),
+		Kills: r.kills, Stops: r.stops, StoreKills: r.storeKills, Cuts: r.cuts, AnswersLost: r.losses, Delays: r.delays,
+		Partitions: r.holds, DiskFills: r.fills, Terms: r.terms, Misses: r.misses, Refused: r.refused,
 	}
 	h := r.history()
+	tasks, err := r.tasks(ctx, st)
+	if err != nil {
+		return rep, err
+	}
 	for id, kind := range r.acked {
-		if problem := r.fate(ctx, id, kind, h); problem != "" {
+		if problem := r.fate(id, kind, tasks, h); problem != "" {
 			rep.Lost++
 			rep.tell("task %s of kind %s: %s", id, kind, problem)
 			continue
 		}
 		rep.Done++
 	}
-	rep.Crashed = h.crashed
-	for id, endings := range h.accepted {
-		last := h.starts[id][len(h.starts[id])-1].epoch
-		switch {
-		case len(endings) > 1:
-			rep.CompletedTwice++
-			rep.tell("task %s was completed under epochs %v", id, endings)
-		case endings[0] < last:
-			rep.CompletedTwice++
-			rep.tell("task %s was completed under epoch %d, and begun again under %d", id, endings[0], last)
-		}
-	}
+	rep.endings(h)
+	rep.Crashed, rep.CrashedInnocent = h.crashed, h.innocent
 	rep.FencedRefused, rep.Recovered = h.refused, h.recovered
-	rep.RobbedLive = r.robbed(&rep)
-	rep.Recovery = recoveryTimes(h.waits)
+	r.robbed(&rep)
+	r.recoveries(&rep, h, st.Info())
+	if r.sink != nil {
+		rep.SinkRefused = r.sink.refused
+	}
 	for _, starts := range h.starts {
 		if r.plain(starts[0].text) {
 			rep.DuplicateStarts += len(starts) - 1
@@ -92,6 +111,42 @@ func (r *run) judge(ctx context.Context, st store.Store) (Report, error) {
 	return rep, nil
 }
 
+// endings looks for tasks that ended more than once.
+func (r *Report) endings(h *history) {
+	for id, endings := range h.accepted {
+		last := h.starts[id][len(h.starts[id])-1].epoch
+		switch {
+		case len(endings) > 1:
+			r.CompletedTwice++
+			r.tell("task %s was completed under epochs %v", id, endings)
+		case endings[0] < last:
+			r.CompletedTwice++
+			r.tell("task %s was completed under epoch %d, and begun again under %d", id, endings[0], last)
+		}
+	}
+}
+
+// tasks reads what the store says of all tasks that were accepted.
+func (r *run) tasks(ctx context.Context, st store.Store) (map[string]kernel.Task, error) {
+	all := make(map[string]kernel.Task, len(r.acked))
+	var err error
+	for range 3 { // a connection that was cut while nobody used it shows only now
+		err = st.Export(ctx, func(e store.Entry) error {
+			if e.Task != nil && r.acked[e.Task.ID.String()] != "" {
+				all[e.Task.ID.String()] = *e.Task
+			}
+			return nil
+		})
+		if err == nil || store.Answered(err) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what became of the tasks: %w", err)
+	}
+	return all, nil
+}
+
 // tell adds a finding, up to as many as somebody will read.
 func (r *Report) tell(format string, args ...any) {
 	if len(r.Findings) < 50 {
@@ -104,16 +159,25 @@ func (r *run) plain(kind string) bool {
 }
 
 // fate says what is wrong with how a task ended; empty: nothing.
-func (r *run) fate(ctx context.Context, text, kind string, h *history) string {
-	id, err := store.ParseID(text)
-	if err != nil {
-		return err.Error()
+func (r *run) fate(id, kind string, tasks map[string]kernel.Task, h *history) string {
+	t, found := tasks[id]
+	if !found {
+		return "the store does not know it"
 	}
-	t, err := r.k.Get(ctx, id)
-	if err != nil {
-		return err.Error()
+	if problem := h.verdict(&t, kind); problem != "" {
+		return problem
 	}
-	return h.verdict(&t, kind)
+	if r.sink == nil || t.State != store.Done {
+		return ""
+	}
+	k := r.sink.seen[id]
+	switch {
+	case k == nil || k.effect == 0:
+		return "is done, and the world outside never heard of it"
+	case k.effect != t.Epoch || k.epoch != t.Epoch:
+		return fmt.Sprintf("ended under epoch %d; the world outside saw its last effect under %d, and epoch %d", t.Epoch, k.effect, k.epoch)
+	}
+	return ""
 }
 
 // verdict judges how a task ended. One that was struck three times, the last time alone, is given up as crashed, whoever struck: nobody can
@@ -126,6 +190,9 @@ func (h *history) verdict(t *kernel.Task, kind string) string {
 	switch {
 	case crashed && strikes > store.Suspicion:
 		h.crashed++
+		if kind != kindPoison {
+			h.innocent++
+		}
 		return ""
 	case kind == kindPoison:
 		return fmt.Sprintf("ended as %s (%s) after %d strikes, want failed (crashed)", t.State, t.Reason, strikes)
@@ -146,9 +213,9 @@ type history struct {
 	accepted  map[string][]int64 // endings that the store has accepted, by their epochs
 	refused   int
 	recovered int
-	waits     []time.Duration // from a death to the next start of what was under way
-	outcomes  map[string]int  // that were accepted
+	outcomes  map[string]int // that were accepted
 	crashed   int
+	innocent  int
 }
 
 func (r *run) history() *history {
@@ -175,76 +242,5 @@ func (r *run) history() *history {
 	for _, starts := range h.starts {
 		slices.SortFunc(starts, func(a, b line) int { return int(a.epoch - b.epoch) })
 	}
-	for _, p := range r.fleet.all() {
-		if p.asked {
-			continue
-		}
-		for task, epoch := range p.inFlight {
-			if len(p.stopped) == 0 {
-				h.wait(task, epoch, p.diedAt)
-			}
-		}
-	}
 	return h
-}
-
-// wait notes how long a task of a dead worker lay still. One whose outcome had been written just before has no later start; one whose next
-// worker died as well before it could begin was recovered twice, and how long each took is not known.
-func (h *history) wait(task string, epoch int64, died time.Time) {
-	for _, l := range h.starts[task] {
-		if l.epoch == epoch+1 {
-			h.waits = append(h.waits, l.at.Sub(died))
-			return
-		}
-	}
-}
-
-// robbed counts workers that were declared dead while their process ran, unstopped, for longer than a gone session counts.
-func (r *run) robbed(rep *Report) int {
-	owner := map[string]*process{}
-	for _, p := range r.fleet.all() {
-		for _, l := range p.lines {
-			if l.kind == lineJoined {
-				owner[l.worker] = p
-			}
-		}
-	}
-	robbed := 0
-	for _, p := range r.fleet.all() {
-		for _, l := range p.lines {
-			if l.kind != lineDead {
-				continue
-			}
-			if v := owner[l.worker]; v != nil && v.wasWell(l.at) {
-				robbed++
-				rep.tell("worker %s (%s) was declared dead by %s while it ran", l.worker, v.name, p.name)
-			}
-		}
-	}
-	return robbed
-}
-
-// wasWell reports whether a process ran at a time, and had not been stopped shortly before.
-func (p *process) wasWell(at time.Time) bool {
-	const grace = 1500 * time.Millisecond
-	if !p.diedAt.IsZero() && p.diedAt.Before(at) || p.asked {
-		return false
-	}
-	for _, s := range p.stopped {
-		if s.from.Before(at) && (s.to.IsZero() || at.Before(s.to.Add(grace))) {
-			return false
-		}
-	}
-	return true
-}
-
-func recoveryTimes(waits []time.Duration) Recovery {
-	if len(waits) == 0 {
-		return Recovery{}
-	}
-	slices.Sort(waits)
-	at := func(q float64) float64 {
-		return float64(waits[min(int(q*float64(len(waits))), len(waits)-1)].Microseconds()) / 1000
-	}
-	return Recovery{P50: at(0.5), P99: at(0.99), Max: at(1), Count: len(waits)}
 }

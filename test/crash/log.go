@@ -22,6 +22,7 @@ const (
 	lineBack     = "back"     // this worker put a task back
 	lineLost     = "lost"     // this worker was declared dead
 	lineFenced   = "fenced"   // this worker fenced itself
+	linePaused   = "paused"   // the machine let this process wait; the epoch is for how long, in nanoseconds, up to the line's time
 )
 
 // line is one thing that happened in a worker.
@@ -37,6 +38,8 @@ type line struct {
 // journal is the log of one process. Each line is one write to a file that is only appended to: what was written before a kill
 // is there after it.
 type journal struct {
+	sink *outside
+
 	mu   sync.Mutex
 	file *os.File
 }

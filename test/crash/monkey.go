@@ -15,7 +15,7 @@ func ended(err error) bool {
 
 // victim waits for a worker that is in the middle of something, and picks one of those.
 func (r *run) victim(ctx context.Context) (*process, error) {
-	for range 300 {
+	for range 100 {
 		var able []*process
 		for _, p := range r.fleet.all() {
 			if p.working() {
@@ -80,15 +80,6 @@ func (r *run) stopOne(ctx context.Context) error {
 		}
 	})
 	return r.refill(ctx)
-}
-
-// hitStore does something to the store, and counts it.
-func (r *run) hitStore(ctx context.Context, count *int, event string, hit func(context.Context) error) error {
-	r.show(event, false)
-	r.mu.Lock()
-	*count++
-	r.mu.Unlock()
-	return hit(ctx)
 }
 
 // refill starts workers until as many work as should.
@@ -166,15 +157,8 @@ func (s *Status) add(p *process) {
 	case len(p.stopped) > 0:
 		w.State = "went on"
 	}
-	for _, l := range p.lines {
-		switch {
-		case l.kind == lineBack:
-			s.Recovered++
-		case l.kind == lineRefused:
-			s.Refused++
-		case l.kind == lineAccepted && store.State(l.text).Terminal():
-			s.Done++
-		}
-	}
+	s.Recovered += p.counts.back
+	s.Refused += p.counts.refused
+	s.Done += p.counts.done
 	s.Workers = append(s.Workers, w)
 }

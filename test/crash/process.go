@@ -2,12 +2,16 @@ package crash
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/outlast-go/outlast/store"
 )
 
 // process is one worker process and what its journal told.
@@ -15,16 +19,26 @@ type process struct {
 	name string
 	cmd  *exec.Cmd
 	tail tail
+	link *Link         // its way to the server; nil: it has none
 	done chan struct{} // closed when it has ended
 
-	mu       sync.Mutex
-	lines    []line
-	diedAt   time.Time // killed by us, or by itself
-	asked    bool      // we asked it to end
-	stopped  []span
-	inFlight map[string]int64 // tasks it has begun and not settled, with their epochs
-	settled  int
+	mu        sync.Mutex
+	lines     []line
+	diedAt    time.Time // killed by us, or by itself
+	asked     bool      // we asked it to end
+	termed    bool      // asked to end, and killed before it had
+	stopped   []span
+	away      []span           // it could not reach the store, or not quickly
+	cut       []time.Time      // its connections ended
+	massacred bool             // killed together with all others
+	whole     bool             // the journal of the dead was read to its end
+	inFlight  map[string]int64 // tasks it has begun and not settled, with their epochs
+	settled   int
+	counts    counts
 }
+
+// counts are what journals tell in numbers.
+type counts struct{ done, refused, back int }
 
 // span is a time in which a process was stopped; an open one has no end yet.
 type span struct{ from, to time.Time }
@@ -32,10 +46,12 @@ type span struct{ from, to time.Time }
 // fleet is all processes that were ever started.
 type fleet struct {
 	cfg   Config
+	sink  string // where workers tell what they do; empty: nowhere
 	group sync.WaitGroup
 
-	mu    sync.Mutex
-	procs []*process
+	mu     sync.Mutex
+	chance *rand.Rand // of clocks
+	procs  []*process
 }
 
 // start starts a worker process.
@@ -45,12 +61,21 @@ func (f *fleet) start(ctx context.Context) (*process, error) {
 	name := fmt.Sprintf("w%d", len(f.procs)+1)
 	p := &process{name: name, done: make(chan struct{}), inFlight: map[string]int64{}}
 	p.tail.path = filepath.Join(f.cfg.Dir, name+".log")
-	p.cmd = f.cfg.Worker(ctx, workerArgs{journal: p.tail.path, slots: f.cfg.Slots, beat: f.cfg.Beat, dead: f.cfg.Dead}.list())
+	url := f.cfg.Store
+	if f.cfg.Stage.Server != "" {
+		link, err := NewLink(f.cfg.Stage.Server)
+		if err != nil {
+			return nil, err
+		}
+		p.link, url = link, f.cfg.Stage.Via(link.Addr)
+	}
+	p.cmd = f.cfg.Worker(ctx, url, f.args(p.tail.path).list())
 	if p.cmd.Stderr == nil {
 		errs, err := os.Create(filepath.Join(f.cfg.Dir, name+".err"))
 		if err != nil {
 			return nil, fmt.Errorf("start a worker: %w", err)
 		}
+		defer func() { _ = errs.Close() }() // the worker has it
 		p.cmd.Stderr = errs
 	}
 	if err := p.cmd.Start(); err != nil {
@@ -65,8 +90,25 @@ func (f *fleet) start(ctx context.Context) (*process, error) {
 		}
 		p.mu.Unlock()
 		close(p.done)
+		if p.link != nil {
+			p.link.Close()
+		}
 	})
 	return p, nil
+}
+
+// args are those of the next worker. In a long trial every other one has a wrong clock.
+func (f *fleet) args(journal string) workerArgs {
+	a := workerArgs{journal: journal, slots: f.cfg.Slots, beat: f.cfg.Beat, dead: f.cfg.Dead, sink: f.sink}
+	if f.cfg.Seconds == 0 {
+		return a
+	}
+	a.grace = 2 * time.Second
+	if f.chance.IntN(2) == 0 {
+		a.offset = time.Duration(f.chance.Int64N(int64(2*time.Hour))) - time.Hour
+		a.drift = 0.1 * (f.chance.Float64() - 0.5)
+	}
+	return a
 }
 
 func (p *process) ended() bool {
@@ -83,7 +125,7 @@ func (p *process) kill() error {
 	p.mu.Lock()
 	p.diedAt = time.Now()
 	p.mu.Unlock()
-	if err := p.cmd.Process.Kill(); err != nil {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill %s: %w", p.name, err)
 	}
 	<-p.done
@@ -126,11 +168,30 @@ func (p *process) working() bool {
 	return !p.ended() && !p.asked && len(p.stopped) == 0 && len(p.inFlight) > 0
 }
 
-// read takes in what the journal has gained.
-func (p *process) read() error {
-	lines, err := p.tail.read()
+// wasCut notes that the connections of a process end now, or soon.
+func (p *process) wasCut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.cut = append(p.cut, time.Now())
+}
+
+// cutOff notes that a process cannot reach the store for a while.
+func (p *process) cutOff(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.away = append(p.away, span{from: now, to: now.Add(d)})
+}
+
+// read takes in what the journal has gained.
+func (p *process) read() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.whole {
+		return nil
+	}
+	p.whole = p.ended()
+	lines, err := p.tail.read()
 	for _, l := range lines {
 		switch l.kind {
 		case lineStart:
@@ -138,6 +199,14 @@ func (p *process) read() error {
 		case lineAccepted, lineRefused:
 			delete(p.inFlight, l.task)
 			p.settled++
+		}
+		switch {
+		case l.kind == lineBack:
+			p.counts.back++
+		case l.kind == lineRefused:
+			p.counts.refused++
+		case l.kind == lineAccepted && store.State(l.text).Terminal():
+			p.counts.done++
 		}
 	}
 	p.lines = append(p.lines, lines...)

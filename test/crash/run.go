@@ -2,6 +2,7 @@ package crash
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -30,9 +31,19 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		chance: rand.New(rand.NewPCG(cfg.Seed, 0x6f75746c617374)), //nolint:gosec // a seed must repeat the same kills
 		acked:  map[string]string{},
 	}
+	r.fleet.chance = rand.New(rand.NewPCG(cfg.Seed, 0x636c6f636b)) //nolint:gosec // a seed must repeat the same clocks
+	if cfg.Seconds > 0 {
+		if r.sink, err = newSink(cfg.Dir); err != nil {
+			return Report{}, err
+		}
+		r.fleet.sink = r.sink.path
+	}
 	err = r.work(ctx)
 	if ended := r.fleet.end(); err == nil {
 		err = ended
+	}
+	if r.sink != nil {
+		err = errors.Join(err, r.sink.close())
 	}
 	if err != nil {
 		return Report{}, err
@@ -54,7 +65,14 @@ type run struct {
 	kills int
 	stops int
 
-	storeKills, cuts int
+	storeKills, cuts, losses, delays, holds, fills, terms, misses, refused int
+
+	downs     []span // the store was out of reach
+	pauses    []span // the machine did not let this process run
+	producers []*producer
+	busy      sync.Mutex     // something is being done to the store
+	side      sync.WaitGroup // what happens beside the monkey
+	sink      *sink
 
 	done   int // endings in the journals
 	event  string
@@ -94,7 +112,7 @@ func (r *run) story(ctx context.Context) error {
 	}
 	r.chance.Shuffle(len(acts), func(i, j int) { acts[i], acts[j] = acts[j], acts[i] })
 	if r.cfg.Seconds > 0 {
-		return r.endless(ctx)
+		return r.trial(ctx)
 	}
 	slices := len(acts) + 1
 	upTo := func(i int) int { return r.cfg.Tasks * min(i, slices) / slices }
@@ -132,39 +150,6 @@ func (r *run) reach(ctx context.Context, done int) error {
 	}
 }
 
-// endless submits, kills and stops until the time is up.
-func (r *run) endless(ctx context.Context) error {
-	end := r.begin.Add(time.Duration(r.cfg.Seconds) * time.Second)
-	for time.Now().Before(end) {
-		if err := r.submit(ctx, 200+r.chance.IntN(400)); err != nil {
-			return err
-		}
-		if err := r.rest(ctx, 200*time.Millisecond, 800*time.Millisecond); err != nil {
-			return err
-		}
-		if err := r.strike(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// strike kills somebody, stops somebody, or hits the store.
-func (r *run) strike(ctx context.Context) error {
-	if r.cfg.Calm {
-		return nil
-	}
-	switch n := r.chance.IntN(20); {
-	case n < 1 && r.cfg.KillServer != nil:
-		return r.hitStore(ctx, &r.storeKills, "kill -9 to the server of the store, which starts again", r.cfg.KillServer)
-	case n < 4 && r.cfg.Cut != nil:
-		return r.hitStore(ctx, &r.cuts, "sessions with the store are cut", r.cfg.Cut)
-	case n < 8:
-		return r.stopOne(ctx)
-	}
-	return r.killOne(ctx)
-}
-
 // rest lets the work go on for a while.
 func (r *run) rest(ctx context.Context, least, most time.Duration) error {
 	d := least + time.Duration(r.chance.Int64N(int64(most-least)))
@@ -183,7 +168,7 @@ func (r *run) submit(ctx context.Context, n int) error {
 	for n > 0 {
 		specs := make([]kernel.Spec, min(n, 200))
 		for i := range specs {
-			specs[i] = kernel.Spec{Kind: r.pick()}
+			specs[i] = kernel.Spec{Kind: pick(r.chance, r.cfg)}
 		}
 		n -= len(specs)
 		all, err := r.k.SubmitMany(ctx, specs)
@@ -210,20 +195,20 @@ func (r *run) submit(ctx context.Context, n int) error {
 }
 
 // pick chooses the kind of the next task.
-func (r *run) pick() string {
-	if !r.cfg.Mixed {
+func pick(chance *rand.Rand, cfg Config) string {
+	if !cfg.Mixed {
 		return kindPlain
 	}
-	switch n := r.chance.IntN(2000); {
-	case n < 1 && !r.cfg.Calm:
+	switch n := chance.IntN(4000); {
+	case n < 1 && !cfg.Calm:
 		return kindPoison
 	case n < 20:
 		return kindLong
-	case n < 60:
+	case n < 100:
 		return kindParent
-	case n < 120:
+	case n < 200:
 		return kindSignal
-	case n < 1200:
+	case n < 2000:
 		return kindInstant
 	}
 	return kindPlain

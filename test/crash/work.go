@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/outlast-go/outlast/kernel"
@@ -33,10 +34,16 @@ type workerArgs struct {
 	beat    time.Duration
 	dead    time.Duration
 	grace   time.Duration
+	sink    string
+	offset  time.Duration
+	drift   float64
 }
 
 func (a workerArgs) list() []string {
-	return []string{"-journal", a.journal, "-slots", fmt.Sprint(a.slots), "-beat", a.beat.String(), "-dead", a.dead.String()}
+	return []string{
+		"-journal", a.journal, "-slots", fmt.Sprint(a.slots), "-beat", a.beat.String(), "-dead", a.dead.String(), "-grace", a.grace.String(),
+		"-sink", a.sink, "-clock", a.offset.String(), "-drift", fmt.Sprint(a.drift),
+	}
 }
 
 // Work is a worker process: it runs tasks and writes down what it does, until ctx ends.
@@ -48,6 +55,9 @@ func Work(ctx context.Context, st store.Store, args []string) error {
 	flags.DurationVar(&a.beat, "beat", 0, "beat of the worker")
 	flags.DurationVar(&a.dead, "dead", 0, "dead-after of the worker")
 	flags.DurationVar(&a.grace, "grace", 0, "how long runs may go on when the worker is asked to end")
+	flags.StringVar(&a.sink, "sink", "", "where to tell what is done outside; empty: nowhere")
+	flags.DurationVar(&a.offset, "clock", 0, "how wrong the clock of this process is")
+	flags.Float64Var(&a.drift, "drift", 0, "how much too fast it goes: 0.05 is three minutes an hour")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -55,7 +65,11 @@ func Work(ctx context.Context, st store.Store, args []string) error {
 	if err != nil {
 		return err
 	}
+	if a.sink != "" {
+		j.sink = &outside{path: a.sink}
+	}
 	k, err := kernel.New(st, kernel.Config{
+		Env:   wrongClock{Env: kernel.Real(), begin: time.Now(), offset: a.offset, drift: a.drift},
 		Slots: map[string]int{kernel.DefaultQueue: a.slots}, Beat: a.beat, DeadAfter: a.dead,
 		ShutdownTimeout: a.grace,
 		Logger:          slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
@@ -69,7 +83,25 @@ func Work(ctx context.Context, st store.Store, args []string) error {
 	for kind, h := range work {
 		k.Handle(kind, h)
 	}
+	var canary sync.WaitGroup
+	defer canary.Wait()
+	living, end := context.WithCancel(ctx)
+	defer end()
+	canary.Go(func() { starved(living, j.pause) })
 	return k.Run(ctx)
+}
+
+// wrongClock is the world of a process whose clock is wrong, and goes too fast or too slow.
+type wrongClock struct {
+	kernel.Env
+	begin  time.Time
+	offset time.Duration
+	drift  float64
+}
+
+func (c wrongClock) Now() time.Time {
+	now := c.Env.Now()
+	return now.Add(c.offset + time.Duration(c.drift*float64(now.Sub(c.begin))))
 }
 
 // observe writes down what the store answered.
@@ -82,7 +114,11 @@ func (j *journal) observe(e kernel.Event) {
 	if kind == "" || kind == lineAccepted && e.Err != nil {
 		return
 	}
-	j.write(line{kind: kind, worker: e.Worker, task: e.Task.String(), epoch: e.Epoch, text: string(e.State)})
+	text := string(e.State)
+	if e.Kind == kernel.WorkerDead {
+		text = string(e.Death)
+	}
+	j.write(line{kind: kind, worker: e.Worker, task: e.Task.String(), epoch: e.Epoch, text: text})
 }
 
 // around writes down when a handler begins, and when it has done what it is about to say.
@@ -90,10 +126,15 @@ func (j *journal) around(next kernel.Handler) kernel.Handler {
 	return func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
 		l := line{kind: lineStart, task: r.ID().String(), epoch: r.Fence().Epoch, text: r.Task().Kind}
 		j.write(l)
+		told := context.WithoutCancel(ctx) // the sink is quick; a run that is to end finds out by itself
+		if err := j.sink.tell(told, l); err != nil {
+			return kernel.Outcome{}, err
+		}
 		out, err := next(ctx, r)
 		if err == nil && (out.Kind == "" || out.Kind == store.OutcomeDone) {
 			l.kind = lineEffect
 			j.write(l)
+			err = j.sink.tell(told, l)
 		}
 		return out, err
 	}

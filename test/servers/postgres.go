@@ -129,6 +129,14 @@ func (s *Postgres) Stop() { s.signal(syscall.SIGINT) }
 // Kill ends the server as kill -9 does.
 func (s *Postgres) Kill() { s.signal(syscall.SIGKILL) }
 
+// Revive waits until a server that met an error answers again, and starts it if it has ended by itself, for want of room say.
+func (s *Postgres) Revive(t T) {
+	t.Helper()
+	if !s.answers(t) {
+		s.Start(t)
+	}
+}
+
 // Restart ends the server in order and starts it again.
 func (s *Postgres) Restart(t T) {
 	t.Helper()

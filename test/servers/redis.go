@@ -109,6 +109,15 @@ func (s *Redis) Kill() { s.process.signal(os.Kill) }
 // Stop ends the server in order.
 func (s *Redis) Stop() { s.process.signal(os.Interrupt) }
 
+// Revive starts a server again that has ended by itself, for want of room say.
+func (s *Redis) Revive() {
+	select {
+	case <-s.process.exited:
+		s.Start()
+	default:
+	}
+}
+
 // Pid is the id of its process, while it runs: for those who measure it.
 func (s *Redis) Pid() int { return s.process.cmd.Process.Pid }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -24,6 +25,9 @@ func main() {
 	var err error
 	if len(os.Args) > 2 && os.Args[1] == "worker" {
 		err = worker(ctx, os.Args[2], os.Args[3:])
+	} else if apart, code := runApart(ctx); apart {
+		stop()
+		os.Exit(code)
 	} else {
 		err = parent(ctx)
 	}
@@ -47,7 +51,11 @@ func parent(ctx context.Context) error {
 	name := flag.String("engine", "sqlite", "what to put through it: "+engines)
 	seconds := flag.Int("seconds", 60, "how long to go on")
 	seed := flag.Uint64("seed", 1, "decides what happens when")
-	workers := flag.Int("workers", 4, "worker processes at a time")
+	rate := flag.Int("rate", 140, "tasks a second")
+	pace := flag.Float64("pace", 1, "how much more often than usual things are done: usual is 1,100 kills in 30 minutes")
+	only := flag.String("only", "", "do nothing but these, with commas between them: kill, stop, term, store, cut, idle, link, lose, delay, hold, disk")
+	workers := flag.Int("workers", 8, "worker processes at a time")
+	dead := flag.Duration("dead", 0, "dead-after of the workers; 0: the kernel's default")
 	calm := flag.Bool("calm", false, "kill and stop nobody: what is judged is that nobody is robbed")
 	logs := flag.String("logs", "", "keep the logs and the store in this folder")
 	flag.Parse()
@@ -62,18 +70,20 @@ func parent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st, err := setStage(*name, dir, rand.New(rand.NewPCG(*seed, 0x637574))) //nolint:gosec,contextcheck // a seed must repeat the same cuts; a server outlives what starts it
+	disk := newDisk(dir)
+	defer disk.close()
+	st, err := setStage(*name, disk, rand.New(rand.NewPCG(*seed, 0x637574))) //nolint:gosec,contextcheck // a seed must repeat the same cuts; a server outlives what starts it
 	if err != nil {
 		return err
 	}
 	defer st.end()
 	event := ""
 	report, err := crash.Run(ctx, crash.Config{
-		Store: st.url, Workers: *workers, Seconds: *seconds, Seed: *seed, Mixed: true, Calm: *calm, Dir: dir,
-		KillServer: st.killServer, Cut: st.cut,
+		Store: st.url, Workers: *workers, Seconds: *seconds, Rate: *rate, Pace: *pace, Only: strings.FieldsFunc(*only, func(c rune) bool { return c == ',' }), Seed: *seed, Mixed: true, Calm: *calm, Dir: dir,
+		Dead: *dead, Beat: *dead / 10, Stage: st.Stage,
 		Open: func(ctx context.Context) (store.Store, error) { return engine.Open(ctx, st.url) },
-		Worker: func(ctx context.Context, args []string) *exec.Cmd {
-			return exec.CommandContext(ctx, self, append([]string{"worker", st.url}, args...)...) //nolint:gosec // this program itself
+		Worker: func(ctx context.Context, url string, args []string) *exec.Cmd {
+			return exec.CommandContext(ctx, self, append([]string{"worker", url}, args...)...) //nolint:gosec // this program itself
 		},
 		Watch: func(s crash.Status) {
 			if s.Event != event {
