@@ -215,7 +215,7 @@ var stateWords = []string{"scheduled", "ready", "running", "ending", "parked", "
 
 // filterOf reads a filter of the query.
 func filterOf(query url.Values) (kernel.Filter, error) {
-	f := Filter{Queue: query.Get("queue"), Group: query.Get("group"), Parent: query.Get("parent"), Worker: query.Get("worker"), Key: query.Get("key"), Labels: map[string]string{}}
+	f := Filter{Queue: query.Get("queue"), Group: query.Get("group"), Parent: query.Get("parent"), Worker: query.Get("worker"), Key: query.Get("key")}
 	for name, list := range map[string]*[]string{"state": &f.States, "kind": &f.Kinds} {
 		for _, text := range query[name] {
 			*list = append(*list, strings.Split(text, ",")...)

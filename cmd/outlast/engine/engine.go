@@ -59,7 +59,7 @@ func Open(ctx context.Context, address string, options ...Options) (store.Store,
 	case "redis", "rediss", "redis+sentinel":
 		return redis.Open(ctx, withNamespace(address, o.Namespace), redis.Config{Log: o.Log})
 	case "http", "https":
-		return nil, fmt.Errorf("%w: %s:%s is the address of a daemon, and this needs the store itself; name the daemon's store", store.ErrInvalid, scheme, rest)
+		return nil, fmt.Errorf("%w: an address with %s: is that of a daemon, and this needs the store itself; name the daemon's store", store.ErrInvalid, scheme)
 	}
 	return nil, fmt.Errorf("%w: the scheme %q of the store is not known; write it as one of %s", store.ErrInvalid, scheme, Forms)
 }
