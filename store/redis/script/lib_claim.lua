@@ -44,20 +44,22 @@ local function take_turn(pick, L, n)
 	return taken
 end
 
--- sole reports whether a lane is the only one of its rank: then every turn is its own.
+-- sole reports whether a lane is the only one whose turn it may be: then every turn is its own.
 local function sole(L, kinds)
-	local mine = top(L.queue, L.kind)
+	local rank = top_rank(L.queue, kinds)
 	for _, kind in ipairs(kinds) do
-		local other = kind ~= L.kind and top(L.queue, kind)
-		if other and other[2] <= mine[2] then return false end
+		local found = top(L.queue, kind)
+		local mine = kind == L.kind
+		if found.aged and not (mine and L.aged and call('ZCARD', level_key(L, 'aged')) == 1) then return false end
+		if found.rank and found.rank == rank and not (mine and L.token == found.token and call('ZCARD', level_key(L, L.token)) == 1) then return false end
 	end
-	return call('ZCARD', level_key(L)) == 1
+	return true
 end
 
 -- simple reports whether a task of a lane can be taken in a run: it ranks as the lane does, and nothing is to be seen to.
 local function simple(t, L)
 	return t and not t.corrupt and t.state == 'ready' and not (t.group or t.startby or t.suspect) and (t.prio or 0) == L.prio
-		and (now - t.ready >= T.aged) == (L.token == 'aged')
+		and (now - t.ready >= T.aged) == (L.aged or false)
 end
 
 -- start makes a task of a run run: claim_one without what is done for all of them together. It returns what is the same for
@@ -132,15 +134,20 @@ end
 
 -- take_turns takes up to n tasks of a queue, lane by lane in turn.
 local function take_turns(pick, q)
-	local kinds, cursor, n = pick.claim.kinds, q.cursor or '', q.slots
+	local kinds, cursor, left, n = pick.claim.kinds, q.cursor or '', q.left or 0, q.slots
 	while n > 0 do
-		local L = best(q.queue, kinds, cursor)
+		local L = best(q.queue, kinds, cursor, left > 0)
 		if not L then return end
+		local full = weight(L)
+		local share = left > 0 and L.name == cursor and min(left, full) or full
 		local taken = take_run(pick, L, n)
-		if taken == 0 then taken = take_turn(pick, L, min(n, weight(L))) end
+		if taken == 0 then taken = take_turn(pick, L, min(n, share)) end
 		if taken > 0 then
-			cursor = L.name
+			cursor, left = L.name, 0
+			-- What the end of the claim cut short goes on with the next. A run may have been several turns.
+			if taken == n then left = (share - taken) % full end
 			pick.cursors[q.queue] = cursor
+			pick.lefts[q.queue] = left > 0 and left or nil
 		end
 		n = n - taken
 		if pick.ends <= 0 or pick.bytes >= MOUTHFUL then
@@ -224,7 +231,7 @@ end
 run_claim = function(claim)
 	if not alive(claim.worker) then return dead(claim.worker) end
 	if claim.again then return { tasks = repeated(claim), again = true } end
-	local pick = { claim = claim, tasks = {}, cursors = {}, ends = CHUNK, bytes = 0 }
+	local pick = { claim = claim, tasks = {}, cursors = {}, lefts = {}, ends = CHUNK, bytes = 0 }
 	local more = promote_due(CHUNK) == CHUNK
 	if claim.suspects then
 		take_suspects(pick)
@@ -233,7 +240,12 @@ run_claim = function(claim)
 			if pick.bytes < MOUTHFUL then take_queue(pick, q) end
 		end
 	end
-	return { tasks = pick.tasks, cursors = pick.cursors, again = (pick.more or more) and true or nil, next = next_claim(claim) }
+	-- Each as the whole step leaves it: an end further on may have woken it.
+	for _, got in ipairs(pick.tasks) do
+		local t = tasks[got[1]]
+		if t then got[2] = pack_task(t) end
+	end
+	return { tasks = pick.tasks, cursors = pick.cursors, lefts = pick.lefts, again = (pick.more or more) and true or nil, next = next_claim(claim) }
 end
 
 end
