@@ -64,12 +64,12 @@ end
 
 -- start makes a task of a run run: claim_one without what is done for all of them together. It returns what is the same for
 -- another one whose record is the same, as of tasks that were submitted in one call; nil if it has to be taken in its turn.
-local function start(t, L, claim, first)
-	if not simple(t, L) then return nil end
+local function start(t, L, claim, first, charge)
+	if not simple(t, L) or t.limit and t.charged then return nil end
 	local waited = max(now - t.ready, 0)
 	t.epoch = (t.epoch or 0) + 1
 	t.nonce, t.worker, t.start, t.told = claim.nonce, claim.worker, now, t.asked and true
-	t.alone, t.saves, t.reason, t.state = first or nil, nil, nil, 'running'
+	t.alone, t.saves, t.reason, t.state, t.charged = first or nil, nil, nil, 'running', charge or t.charged
 	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
 	touch(t)
 	event(t, 'claimed')
@@ -77,11 +77,29 @@ local function start(t, L, claim, first)
 	return { packed = text, text = text .. t.hist, waited = waited, deadline = t.deadline and str(t.deadline) }
 end
 
+-- room is how many uncharged tasks may start now under a limit that is open.
+local function room(l)
+	if not l or not l.set then return CHUNK end
+	local n = l.max > 0 and l.max - l.running or CHUNK
+	for i, r in ipairs(l.rates or {}) do n = min(n, floor((r.burst - (max(l.tats[i], now) - now)) / r.step)) end
+	return max(n, 1)
+end
+
+-- take_slots gives so many tasks of a limit their slots, and charges its rates for them.
+local function take_slots(l, key, n)
+	l.running = l.running + n
+	change_limit(key)
+	if not l.set then return end
+	for i, r in ipairs(l.rates or {}) do l.tats[i] = max(l.tats[i], now) + r.step * n end
+end
+
 -- take_run takes up to n tasks of a lane at once, as so many turns would; 0 if turns have to be taken.
 local function take_run(pick, L, n)
 	local worker = pick.claim.worker
-	if L.limit ~= '' or L.ordered or not sole(L, pick.claim.kinds) then return 0 end
-	local members, ids = call('ZRANGE', ready_key(L), '0', str(min(n, CHUNK) - 1)), {}
+	if L.ordered or not sole(L, pick.claim.kinds) then return 0 end
+	local l = L.limit ~= '' and limit(L.limit) or nil
+	local charge = l and l.set and l.rates and #l.rates > 0
+	local members, ids = call('ZRANGE', ready_key(L), '0', str(min(n, CHUNK, room(l)) - 1)), {}
 	for i, m in ipairs(members) do ids[i] = sub(m, -16) end
 	local raws, like = fetch(ids), {}
 	local first = held_count(worker) == 0
@@ -95,7 +113,7 @@ local function take_run(pick, L, n)
 			strings[#strings + 1] = one.text
 			told_tasks[id] = true
 		else
-			one = start(task(id, raw), L, pick.claim, first and i == 1)
+			one = start(task(id, raw), L, pick.claim, first and i == 1, charge)
 			if not one then break end
 			if raw and i > 1 then like[raw] = one end
 		end
@@ -110,6 +128,7 @@ local function take_run(pick, L, n)
 		pick.bytes = pick.bytes + #one.packed + #(item or '')
 	end
 	if #taken == 0 then return 0 end
+	if l then take_slots(l, L.limit, #taken) end
 	batch('MSET', nil, strings)
 	company(worker)
 	if first then
