@@ -99,7 +99,7 @@
 // # Parks, wakes, inbox
 //
 // Every wake bumps Wakes and makes a parked task ready: a group closed, a message, a child's end, a cancel. Claim tells the
-// count; an outcome that parks names the count it saw, and the task is ready at once if the count has moved since. A message
+// count, as the whole of it leaves each task: what it ends on its way may wake one that it has taken. An outcome that parks names the count it saw, and the task is ready at once if the count has moved since. A message
 // is consumed by the Save or the outcome that records its use, under the fence; consumed ids are remembered until the task
 // is removed, so that a message sent twice is seen once. A held task counts wakes, and stays held.
 //
@@ -125,8 +125,9 @@
 //
 // Ready tasks wait in lanes: (queue, kind, lane key, limit key, ordered or not, suspect or not). A lane is eligible for a claim if queue and kind are
 // named in it, no pause matches it, its limit is open, and, if ordered, its head is ready and nothing of the lane runs. Lanes are ranked by the priority of their head, high first; a
-// head that was ready for Timing.Aged counts as the highest of all. Among equals it goes in turn: lanes in the order of their
-// names, beginning after the Cursor of the request; a turn takes as many tasks as the lane's weight (default 1). Rank is taken
+// head that was ready for Timing.Aged counts as high as the highest of the others, and no higher: who has a backlog does not keep those
+// away that have come since. Among equals it goes in turn: lanes in the order of their names, beginning after the Cursor of the request; a
+// turn takes as many tasks as the lane's weight (default 1), and one that the end of a claim cut short goes on with the next. Rank is taken
 // anew after each turn. Inside a lane: priority, high first, then DueAt (the submit's time if it had none), then id. An ordered lane goes by id alone,
 // one at a time: its head is the oldest task of its queue, kind, lane and limit key that has not ended, suspect or not; a head that is scheduled, parked or held lets the lane wait. With
 // OrderBlock a failed task stays the head until it is retried or deleted. With OrderFail, as long as it is neither, those of the line

@@ -2,6 +2,8 @@ package store
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -80,6 +82,50 @@ type LaneStatus struct {
 	OldestAt                 time.Time // when its head became ready
 	Weight                   int
 	Blocked                  string // why no claim takes from it: paused, limit, order; empty: one may
+}
+
+// Turn is where the turns of a queue stand: at a lane, of whose turn so many tasks are left because a claim was full before. Engines write
+// it as their cursor, with the names they have for lanes.
+type Turn struct {
+	Lane string
+	Left int
+}
+
+// turnMark stands before what is left: no name of a lane has it, as keys have no control characters.
+const turnMark = "\x02"
+
+// ParseTurn reads a cursor. An empty one stands before all lanes.
+func ParseTurn(cursor string) Turn {
+	name, rest, _ := strings.Cut(cursor, turnMark)
+	left, err := strconv.Atoi(rest)
+	if err != nil || left < 0 {
+		left = 0
+	}
+	return Turn{name, left}
+}
+
+// TurnOf is where it stands after a lane had a share and gave so many of it to a claim that had so many slots left.
+func TurnOf(lane string, share, taken, slots int) Turn {
+	if taken < slots {
+		return Turn{Lane: lane} // it had no more to give
+	}
+	return Turn{lane, share - taken}
+}
+
+// Share is how many tasks a lane of some weight may give in the turn that is next.
+func (t Turn) Share(lane string, weight int) int {
+	if lane == t.Lane && t.Left > 0 {
+		return min(t.Left, weight)
+	}
+	return weight
+}
+
+// String is the cursor.
+func (t Turn) String() string {
+	if t.Left <= 0 {
+		return t.Lane
+	}
+	return t.Lane + turnMark + strconv.Itoa(t.Left)
 }
 
 // LaneName is the name by which lanes take turns: lanes of one queue are visited in the order of their names.

@@ -116,10 +116,12 @@ type QueueSlots struct {
 
 // ClaimResult is what was taken, and when to ask again.
 type ClaimResult struct {
-	Tasks   []Task            // running under the request's nonce; without History
+	Tasks   []Task            // running under the request's nonce, as the whole claim leaves them; without History
 	Cursors map[string]string // by queue, where something was taken
-	Next    time.Duration     // something served becomes due, or a rate opens, in so long; 0: nothing that is known of
-	Again   bool              // there is more that could be taken right now
+	// Next says in how long something served becomes due, or a rate opens; 0: nothing that is known of. In a queue of many lanes the rates
+	// count of those that the claim looked at, which are all if it found too little.
+	Next  time.Duration
+	Again bool // there is more that could be taken right now
 }
 
 // SaveRequest writes what a run wants to keep, under its fence.

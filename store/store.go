@@ -200,7 +200,7 @@ type Timing struct {
 	Horizon      time.Duration // terminal records stay at least so long; 10 minutes
 	GoneAfter    time.Duration // no beat for so long before a gone session counts; 1.5 s
 	RecoverEvery time.Duration // one recovery pass per this, for the fleet; 0.5 s
-	Aged         time.Duration // a head that waited so long goes first; 1 minute
+	Aged         time.Duration // a head that waited so long is as high as any; 1 minute
 	StuckGrace   time.Duration // past the deadline of an attempt before its task is taken; 1 minute
 }
 

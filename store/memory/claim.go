@@ -43,6 +43,9 @@ func (d *data) claim(req store.ClaimRequest) (store.ClaimResult, error) {
 			pick.queue(q, q.Slots)
 		}
 	}
+	for _, t := range pick.taken {
+		res.Tasks = append(res.Tasks, given(t)) // as the whole step leaves it: an end further on may have woken it
+	}
 	res.Again = pick.more || more
 	res.Next = d.next(req)
 	return res, nil
@@ -101,33 +104,35 @@ func (d *data) lanes(name string, kinds []string) []*lane {
 
 // picker takes tasks for one claim.
 type picker struct {
-	d    *data
-	req  *store.ClaimRequest
-	res  *store.ClaimResult
-	ends int  // members of aborted groups and corrupt records it may still end
-	more bool // it stopped for another reason than that nothing is left
+	d     *data
+	req   *store.ClaimRequest
+	res   *store.ClaimResult
+	taken []*task
+	ends  int  // members of aborted groups and corrupt records it may still end
+	more  bool // it stopped for another reason than that nothing is left
 }
 
 // queue takes up to n tasks of a queue, lane by lane in turn.
 func (p *picker) queue(q store.QueueSlots, n int) {
 	lanes := p.d.lanes(q.Queue, p.req.Kinds)
-	cursor := q.Cursor
+	turn := store.ParseTurn(q.Cursor)
 	for n > 0 {
-		l := p.best(lanes, cursor)
+		l := p.best(lanes, turn)
 		if l == nil {
 			return
 		}
-		taken := p.turn(l, min(n, p.d.weight(l)))
+		share := turn.Share(l.name, p.d.weight(l))
+		taken := p.turn(l, min(n, share))
 		if taken > 0 {
-			cursor = l.name
-			p.res.Cursors[q.Queue] = cursor
+			turn = store.TurnOf(l.name, share, taken, n)
+			p.res.Cursors[q.Queue] = turn.String()
 		}
 		if n -= taken; p.ends <= 0 {
 			p.more = true
 			return
 		}
 	}
-	p.more = p.more || p.best(lanes, cursor) != nil
+	p.more = p.more || p.best(lanes, turn) != nil
 }
 
 // suspects takes suspects alone. A Solo one comes without company, and only to a worker that holds nothing.
@@ -141,19 +146,24 @@ func (p *picker) suspects() {
 			}
 			for n > 0 && l.ready.len() > 0 && p.d.blocked(l) == "" {
 				t := l.ready.head()
-				if t.Solo && (!free || len(p.res.Tasks) > 0) {
+				if t.Solo && (!free || len(p.taken) > 0) {
 					break // its turn comes when nothing else is held
 				}
 				if !p.fit(t) {
 					continue
 				}
-				p.res.Tasks = append(p.res.Tasks, p.d.claimOne(t, p.req))
+				p.take(t)
 				if n--; t.Solo {
 					return
 				}
 			}
 		}
 	}
+}
+
+func (p *picker) take(t *task) {
+	p.d.claimOne(t, p.req)
+	p.taken = append(p.taken, t)
 }
 
 // company takes it back that a task was claimed alone: another has come with it.
@@ -165,31 +175,33 @@ func (d *data) company(worker string) {
 	h.head().Alone = false
 }
 
-// best returns the lane whose turn it is: of the highest rank the first after the cursor.
-func (p *picker) best(lanes []*lane, cursor string) *lane {
-	var best *lane
+// best returns the lane whose turn it is: of the highest rank the one whose turn goes on, or the first after it.
+func (p *picker) best(lanes []*lane, turn store.Turn) *lane {
+	var open []*lane
 	top := math.MinInt
 	for _, l := range lanes {
-		if l.suspect || l.ready.len() == 0 || p.d.blocked(l) != "" {
-			continue
-		}
-		switch r := p.rank(l); {
-		case best == nil, r > top:
-			best, top = l, r
-		case r == top && best.name <= cursor && l.name > cursor:
-			best = l
+		if !l.suspect && l.ready.len() > 0 && p.d.blocked(l) == "" {
+			open = append(open, l)
+			top = max(top, l.ready.head().Priority)
 		}
 	}
-	return best
+	var first *lane
+	for _, l := range open {
+		switch {
+		case l.ready.head().Priority < top && !p.aged(l):
+			continue
+		case l.name > turn.Lane || l.name == turn.Lane && turn.Left > 0:
+			return l
+		case first == nil:
+			first = l
+		}
+	}
+	return first
 }
 
-// rank is the priority of a lane's head; one that has waited long goes before all.
-func (p *picker) rank(l *lane) int {
-	head := l.ready.head()
-	if p.d.now.Sub(head.ReadyAt) >= p.d.cfg.Timing.Aged {
-		return math.MaxInt
-	}
-	return head.Priority
+// aged reports whether the head of a lane has waited so long that it ranks with the highest, whatever its priority.
+func (p *picker) aged(l *lane) bool {
+	return p.d.now.Sub(l.ready.head().ReadyAt) >= p.d.cfg.Timing.Aged
 }
 
 // turn takes up to n tasks of a lane.
@@ -198,7 +210,7 @@ func (p *picker) turn(l *lane, n int) int {
 	for taken < n && l.ready.len() > 0 && p.d.blocked(l) == "" && p.ends > 0 {
 		t := l.ready.head()
 		if p.fit(t) {
-			p.res.Tasks = append(p.res.Tasks, p.d.claimOne(t, p.req))
+			p.take(t)
 			taken++
 		}
 	}
@@ -245,7 +257,7 @@ func (d *data) endCorrupt(t *task) {
 }
 
 // claimOne makes a task run under a new fence.
-func (d *data) claimOne(t *task, req *store.ClaimRequest) store.Task {
+func (d *data) claimOne(t *task, req *store.ClaimRequest) {
 	d.count(t, func(m *store.Minute) {
 		m.Claimed++
 		m.Waited += max(d.now.Sub(t.ReadyAt), 0) // the clock may have been stepped back
@@ -263,7 +275,6 @@ func (d *data) claimOne(t *task, req *store.ClaimRequest) store.Task {
 	t.State = "" // it is nowhere now
 	d.move(t, store.Running)
 	d.event(t, store.EventClaimed, "")
-	return given(t)
 }
 
 // given is a task as a claimer gets it.

@@ -52,7 +52,8 @@ func (d *data) claimSubmitted(req store.SubmitRequest, res store.SubmitResult) (
 		if t.lane.line != nil && (t.lane.line.tasks.head() != t || d.broken(t)) {
 			continue
 		}
-		claimed = append(claimed, d.claimOne(t, req.Claim))
+		d.claimOne(t, req.Claim)
+		claimed = append(claimed, given(t))
 		res.Specs[i].State = store.Running
 	}
 	return claimed, nil

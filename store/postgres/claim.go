@@ -46,19 +46,10 @@ type claimAnswer struct {
 	Again   bool              `json:"again"`
 	Cursors map[string]string `json:"cursors"`
 	Next    int64             `json:"next"`
-	Lone    bool              `json:"lone"` // the worker held nothing before
 }
 
 func (a *claimAnswer) result(tasks []store.Task) store.ClaimResult {
-	first(tasks, a.Lone)
 	return store.ClaimResult{Tasks: tasks, Cursors: a.Cursors, Next: time.Duration(a.Next), Again: a.Again}
-}
-
-// first tells of the first task taken that the worker held nothing when it was: so the answer is as of the taking of each.
-func first(tasks []store.Task, lone bool) {
-	if lone && len(tasks) > 0 {
-		tasks[0].Alone = true
-	}
 }
 
 // Claim takes ready tasks.

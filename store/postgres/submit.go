@@ -233,3 +233,10 @@ func joinError(group store.ID, state string) error {
 	}
 	return fmt.Errorf("group %s takes no more members, it is %s: %w", group, state, store.ErrState)
 }
+
+// first tells of the first task taken that the worker held nothing when it was: each item is a step of its own, and its answer is as of that.
+func first(tasks []store.Task, lone bool) {
+	if lone && len(tasks) > 0 {
+		tasks[0].Alone = true
+	}
+}

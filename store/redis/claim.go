@@ -32,6 +32,9 @@ func readClaim(r record) (res store.ClaimResult, err error) {
 	for queue, cursor := range r.map_("cursors") {
 		res.Cursors[queue] = text(cursor)
 	}
+	for queue, left := range r.map_("lefts") {
+		res.Cursors[queue] = store.Turn{Lane: res.Cursors[queue], Left: int(whole(left))}.String()
+	}
 	res.Again = r.bool("again")
 	res.Next = span(r["next"])
 	return res, err

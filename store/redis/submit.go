@@ -200,7 +200,11 @@ func packClaimFields(o *object, c *store.ClaimRequest) {
 		inner := p.object()
 		inner.key("queue").str(q.Queue)
 		inner.key("slots").int(int64(max(min(q.Slots, claimLimit), 0)))
-		inner.str("cursor", q.Cursor)
+		turn := store.ParseTurn(q.Cursor)
+		inner.str("cursor", turn.Lane)
+		if turn.Left > 0 {
+			inner.key("left").int(int64(turn.Left))
+		}
 		inner.close()
 	}
 	packKinds(o, c.Kinds)

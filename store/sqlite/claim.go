@@ -33,8 +33,11 @@ func (s *step) claim(req store.ClaimRequest) (store.ClaimResult, error) {
 			pick.queue(q, q.Slots)
 		}
 	}
+	for _, t := range pick.taken {
+		res.Tasks = append(res.Tasks, given(t)) // as the whole step leaves it: an end further on may have woken it
+	}
 	res.Again = pick.more || more
-	res.Next = s.next(req)
+	res.Next = s.next(req, pick.rounds)
 	return res, nil
 }
 
@@ -49,14 +52,22 @@ func (s *step) repeat(req *store.ClaimRequest) []store.Task {
 	return tasks
 }
 
-// next tells when it is worth to claim again.
-func (s *step) next(req store.ClaimRequest) time.Duration {
+// next tells when it is worth to claim again. Of a queue with few lanes all are looked at, of others those that the claim has met.
+func (s *step) next(req store.ClaimRequest, met []*round) time.Duration {
 	at := never
 	if due := s.nextDue(); !due.IsZero() {
 		at = due
 	}
-	for _, q := range req.Queues {
-		for _, l := range s.lanesOf(q.Queue, req.Kinds) {
+	for i, q := range req.Queues {
+		r := s.round(q.Queue, req.Kinds, store.Turn{}, few+1)
+		if !r.whole && i < len(met) {
+			r = met[i]
+		}
+		for _, l := range r.lanes {
+			if l.ready <= 0 {
+				continue
+			}
+			s.fresh(l)
 			if opens := s.opens(l.limit, l.charged); !opens.IsZero() && opens.Before(at) {
 				at = opens
 			}
@@ -81,7 +92,7 @@ func (s *step) nextDue() (at time.Time) {
 }
 
 // claimOne makes a task run under a new fence.
-func (s *step) claimOne(t *task, req *store.ClaimRequest) store.Task {
+func (s *step) claimOne(t *task, req *store.ClaimRequest) {
 	s.count(t, func(m *store.Minute) {
 		m.Claimed++
 		m.Waited += max(s.now.Sub(t.ReadyAt), 0) // the clock may have been stepped back
@@ -98,7 +109,6 @@ func (s *step) claimOne(t *task, req *store.ClaimRequest) store.Task {
 	t.State = "" // it is nowhere now
 	s.move(t, store.Running)
 	s.event(t, store.EventClaimed, "")
-	return given(t)
 }
 
 // holds counts what a worker holds.

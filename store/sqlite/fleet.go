@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -140,14 +141,8 @@ func (s *step) beat(w *worker, req store.BeatRequest) (res store.BeatResult) {
 	res = store.BeatResult{Evidence: w.Evidence, Ripe: s.isRipe(), Every: min(max(w.Beat, spread(living)), shortest/5)}
 	s.query("schedule_next", func(r *sqlite.Stmt) { res.Ticks = !instant(r.ColumnInt64(0)).After(s.now) })
 	for _, q := range req.Queues {
-		for _, l := range s.lanesOf(q, req.Kinds) {
-			if l.suspect && res.Suspects || !l.suspect && res.Work {
-				continue
-			}
-			open := s.blocked(l) == ""
-			res.Work = res.Work || open && !l.suspect
-			res.Suspects = res.Suspects || open && l.suspect
-		}
+		res.Work = res.Work || s.anyOpen(s.round(q, req.Kinds, store.Turn{}, few))
+		res.Suspects = res.Suspects || slices.ContainsFunc(s.suspectLanes(q, req.Kinds), func(l *lane) bool { return s.blocked(l) == "" })
 	}
 	res.Suspects = res.Suspects && s.s.fleet.takeSuspects(s.now, w.DeadAfter)
 	for _, t := range s.list("task_asked", w.ID) {

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -134,23 +132,6 @@ func (s *step) fresh(l *lane) {
 	if l.stale && l.ready > 0 {
 		s.headOf(l)
 	}
-}
-
-// lanesOf lists the lanes of a queue and some kinds that have ready tasks, by name.
-func (s *step) lanesOf(queue string, kinds []string) []*lane {
-	var list []*lane
-	for _, kind := range kinds {
-		s.query("lane_of_kind", func(r *sqlite.Stmt) {
-			if l := s.knownLane(r); l.ready > 0 {
-				list = append(list, l)
-			}
-		}, queue, kind)
-	}
-	for _, l := range list {
-		s.fresh(l)
-	}
-	slices.SortFunc(list, func(a, b *lane) int { return strings.Compare(a.name, b.name) })
-	return slices.Compact(list)
 }
 
 // blocked says why no claim may take from a lane now; empty: one may.

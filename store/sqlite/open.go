@@ -20,7 +20,7 @@ import (
 var schemaFiles embed.FS
 
 // schemaVersion is the number of the last migration.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // applicationID marks a file as ours: "OUTL".
 const applicationID = 0x4f55544c

@@ -8,33 +8,39 @@ import (
 
 // picker takes tasks for one claim.
 type picker struct {
-	s    *step
-	req  *store.ClaimRequest
-	res  *store.ClaimResult
-	ends int  // members of aborted groups and corrupt records it may still end
-	more bool // it stopped for another reason than that nothing is left
+	s      *step
+	req    *store.ClaimRequest
+	res    *store.ClaimResult
+	taken  []*task
+	rounds []*round // one for each queue
+	ends   int      // members of aborted groups and corrupt records it may still end
+	more   bool     // it stopped for another reason than that nothing is left
 }
 
 // queue takes up to n tasks of a queue, lane by lane in turn.
 func (p *picker) queue(q store.QueueSlots, n int) {
-	lanes := p.s.lanesOf(q.Queue, p.req.Kinds)
-	cursor := q.Cursor
+	turn := store.ParseTurn(q.Cursor)
+	r := p.s.round(q.Queue, p.req.Kinds, turn, max(few, n+1))
+	p.rounds = append(p.rounds, r)
 	for n > 0 {
-		l := p.best(lanes, cursor)
-		if l == nil {
+		at := p.best(r)
+		if at < 0 {
 			return
 		}
-		taken := p.turn(l, min(n, p.s.weight(l)))
+		l := r.lanes[at]
+		share := turn.Share(l.name, p.s.weight(l))
+		taken := p.turn(l, min(n, share))
 		if taken > 0 {
-			cursor = l.name
-			p.res.Cursors[q.Queue] = cursor
+			turn = store.TurnOf(l.name, share, taken, n)
+			p.res.Cursors[q.Queue] = turn.String()
+			r.taken(at)
 		}
 		if n -= taken; p.ends <= 0 {
 			p.more = true
 			return
 		}
 	}
-	p.more = p.more || p.best(lanes, cursor) != nil
+	p.more = p.more || p.s.anyOpen(r)
 }
 
 // suspects takes suspects alone. A Solo one comes without company, and only to a worker that holds nothing.
@@ -42,19 +48,16 @@ func (p *picker) suspects() {
 	free := p.s.holds(p.req.Worker) == 0
 	n := p.req.Suspects
 	for _, q := range p.req.Queues {
-		for _, l := range p.s.lanesOf(q.Queue, p.req.Kinds) {
-			if !l.suspect {
-				continue
-			}
+		for _, l := range p.s.suspectLanes(q.Queue, p.req.Kinds) {
 			for n > 0 && p.open(l) {
 				t := p.s.headOf(l)
-				if t == nil || t.Solo && (!free || len(p.res.Tasks) > 0) {
+				if t == nil || t.Solo && (!free || len(p.taken) > 0) {
 					break // its turn comes when nothing else is held
 				}
 				if !p.fit(t) {
 					continue
 				}
-				p.res.Tasks = append(p.res.Tasks, p.s.claimOne(t, p.req))
+				p.take(t)
 				if n--; t.Solo {
 					return
 				}
@@ -72,31 +75,71 @@ func (p *picker) open(l *lane) bool {
 	return p.s.err == nil && p.s.blocked(l) == ""
 }
 
-// best returns the lane whose turn it is: of the highest rank the first after the cursor.
-func (p *picker) best(lanes []*lane, cursor string) *lane {
-	var best *lane
-	top := math.MinInt
-	for _, l := range lanes {
-		if l.suspect || l.ready <= 0 {
-			continue
-		}
-		p.s.fresh(l)
-		r := p.rank(l)
-		leads := best == nil || r > top || r == top && best.name <= cursor && l.name > cursor
-		if leads && p.open(l) {
-			best, top = l, r
-		}
-	}
-	return best
+func (p *picker) take(t *task) {
+	p.s.claimOne(t, p.req)
+	p.taken = append(p.taken, t)
 }
 
-// rank is the priority of a lane's head; one that has waited long goes before all.
-func (p *picker) rank(l *lane) int {
-	if p.s.now.Sub(l.since) >= p.s.s.cfg.Timing.Aged {
-		return math.MaxInt
+// best returns the place of the lane whose turn it is: of the highest rank the first in turn; -1 if there is none. It looks no further than
+// it must: a lane that is aged, or as urgent as any of the queue, is in its turn whatever comes after it. Only if there is none such are
+// all of them ranked.
+func (p *picker) best(r *round) int {
+	found, passed := -1, false
+	for i := r.at; !r.whole; i++ {
+		if i == len(r.lanes) {
+			if r.more(len(r.lanes)); r.whole {
+				break
+			}
+		}
+		l := r.lanes[i]
+		if !p.waits(l) || !p.open(l) {
+			continue
+		}
+		switch {
+		case l.priority >= r.top && found >= 0:
+			return found
+		case l.priority >= r.top || p.aged(l) && !passed:
+			return i
+		case p.aged(l) && found < 0:
+			found = i // in its turn, unless what is as urgent as any is shut: then one that was passed over may rank higher
+		default:
+			passed = true
+		}
 	}
-	return l.priority
+	return p.bestOfAll(r)
 }
+
+// bestOfAll is best where all lanes are known.
+func (p *picker) bestOfAll(r *round) int {
+	found, top := -1, math.MaxInt
+	for below := math.MaxInt; found < 0; below = top {
+		if top = p.level(r, below); top == math.MinInt {
+			return -1
+		}
+		found = r.first(func(l *lane) bool { return p.waits(l) && l.priority == top && p.open(l) })
+	}
+	return r.first(func(l *lane) bool { return l == r.lanes[found] || p.waits(l) && p.aged(l) && p.open(l) })
+}
+
+// level is the highest priority below another that a lane has; the least number if there is none.
+func (p *picker) level(r *round, below int) int {
+	top := math.MinInt
+	for _, l := range r.lanes {
+		if p.waits(l) && l.priority < below {
+			top = max(top, l.priority)
+		}
+	}
+	return top
+}
+
+// waits reports whether a lane has tasks that are no suspects.
+func (p *picker) waits(l *lane) bool {
+	p.s.fresh(l)
+	return l.ready > 0 && !l.suspect
+}
+
+// aged reports whether the head of a lane has waited so long that it ranks with the highest, whatever its priority.
+func (p *picker) aged(l *lane) bool { return p.s.now.Sub(l.since) >= p.s.s.cfg.Timing.Aged }
 
 // turn takes up to n tasks of a lane.
 func (p *picker) turn(l *lane, n int) int {
@@ -107,7 +150,7 @@ func (p *picker) turn(l *lane, n int) int {
 			break
 		}
 		if p.fit(t) {
-			p.res.Tasks = append(p.res.Tasks, p.s.claimOne(t, p.req))
+			p.take(t)
 			taken++
 		}
 	}

@@ -54,7 +54,8 @@ func (s *step) claimSubmitted(req store.SubmitRequest, res store.SubmitResult) (
 		if s.blocked(l) != "" || l.ordered && (l.head != t.ID || s.broken(t)) {
 			continue
 		}
-		claimed = append(claimed, s.claimOne(t, req.Claim))
+		s.claimOne(t, req.Claim)
+		claimed = append(claimed, given(t))
 		res.Specs[i].State = store.Running
 	}
 	return claimed, nil

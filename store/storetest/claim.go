@@ -24,6 +24,7 @@ func claimTests() []test {
 		{"a worker that never joined is dead", claimUnknownWorker},
 		{"a worker that left is dead", claimLeft},
 		{"the claim tells wakes and checkpoint stays readable", claimWakes},
+		{"a task is told as the whole claim leaves it", claimTold},
 		{"the claim carries no history", claimNoHistory},
 		{"start-by no longer counts once started", claimStartBy},
 		{"a corrupt record ends and stops nobody", claimCorrupt},
@@ -231,6 +232,26 @@ func claimWakes(t *testing.T, w *world) {
 	w.send(id, "two")
 	if got := k.take().Wakes; got != 2 {
 		t.Errorf("Claim told %d wakes, want 2", got)
+	}
+}
+
+// The claim takes a parent, and then ends a child of its that was not started in time: that wake is told with the claim.
+func claimTold(t *testing.T, w *world) {
+	parent := w.put(lane("a"))
+	child := w.put(lane("b"), func(s *store.Spec) { s.Parent, s.StartBy = parent, w.units(5) })
+	w.pass(6)
+	tasks := w.join().claim(2)
+	w.sameIDs("Claim", ids(tasks), []store.ID{parent})
+	w.in(child, store.Cancelled)
+	if stored := w.in(parent, store.Running); tasks[0].Wakes != 1 || stored.Wakes != 1 || !tasks[0].Alone {
+		t.Errorf("Claim tells %d wakes, alone %v, and Get %d, want 1 of both, alone", tasks[0].Wakes, tasks[0].Alone, stored.Wakes)
+	}
+	more := w.specs(2)
+	w.submit(more...)
+	for i, task := range w.join().claim(2) {
+		if stored := w.in(task.ID, store.Running); task.Alone || stored.Alone {
+			t.Errorf("task %d of two is told as alone %v, and stored as alone %v, want neither", i, task.Alone, stored.Alone)
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ func costTests() []test {
 	} {
 		tests = append(tests, test{"tasks that are " + name + " cost nothing", func(t *testing.T, w *world) { cost(t, w, fill) }})
 	}
+	tests = append(tests, test{"lanes that are busy cost nothing", costLanes})
 	tests = append(tests, test{"groups that are kept cost nothing", func(t *testing.T, w *world) { cost(t, w, costGroups) }})
 	slices.SortFunc(tests, func(a, b test) int { return cmp.Compare(a.name, b.name) })
 	return tests
@@ -61,6 +62,55 @@ func cost(t *testing.T, w *world, fill func(w *world, k *worker, n int)) {
 	for op, text := range slow {
 		t.Errorf("%s with %d records = %s", op, n, text)
 	}
+}
+
+// costLanes holds a claim against the number of lanes that have work which it could take: it costs what it takes.
+func costLanes(t *testing.T, w *world) {
+	n := w.scaled(20_000 / detectorCost)
+	if w.e.Plain {
+		n = min(n, 200)
+	}
+	k := w.join()
+	few := takes(w, k, 10)
+	slow := ""
+	for range 3 {
+		runtime.GC()
+		many := takes(w, k, n)
+		limit := 10*few + 300*time.Microsecond
+		if many <= limit {
+			return
+		}
+		slow = fmt.Sprintf("%v, want at most %v; from 10 lanes it takes %v", many, limit, few)
+	}
+	t.Errorf("Claim from %d busy lanes = %s", n, slow)
+}
+
+// takes returns the median time of a claim in turn from a queue with so many busy lanes.
+func takes(w *world, k *worker, lanes int) time.Duration {
+	w.t.Helper()
+	name := "lanes-" + w.id().String()
+	for i := 0; i < max(lanes, 200); i += 1000 {
+		specs := w.specs(min(1000, max(lanes, 200)-i), func(s *store.Spec) { s.Queue = name })
+		for j := range specs {
+			specs[j].Lane = fmt.Sprint((i + j) % lanes)
+		}
+		w.submit(specs...)
+	}
+	var times []time.Duration
+	cursor := ""
+	for range 31 {
+		req := k.request(0)
+		req.Queues = []store.QueueSlots{{Queue: name, Slots: 5, Cursor: cursor}}
+		begin := time.Now()
+		res := k.ask(req)
+		times = append(times, time.Since(begin))
+		if cursor = res.Cursors[name]; len(res.Tasks) != 5 {
+			w.t.Fatalf("Claim took %d tasks, want 5", len(res.Tasks))
+		}
+		k.beat()
+	}
+	slices.Sort(times)
+	return times[len(times)/2]
 }
 
 // measure returns the median times of the operations that must not cost what is stored.

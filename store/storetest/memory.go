@@ -16,6 +16,7 @@ func Memory(evidence store.EvidenceKind) Engine {
 		Name:    "memory/" + string(evidence),
 		Unit:    time.Second,
 		Virtual: true,
+		Plain:   true,
 		New: func(t testing.TB, timing store.Timing) World {
 			w := &memoryWorld{now: time.Date(2024, 2, 29, 23, 59, 30, 0, time.UTC)}
 			w.first = memory.New(memory.Config{Clock: w.clock, Timing: timing, Evidence: evidence, Namespace: t.Name()})

@@ -49,6 +49,9 @@ type Engine struct {
 	Cut func(w World, worker string)
 	// Quick divides the sizes of the big cases; 0 and 1 are full.
 	Quick int
+	// Plain says that a claim ranks all lanes by looking at each of them, as the reference does so that it is easy to read: it is held to
+	// what some hundred of them cost, and not to many thousands.
+	Plain bool
 }
 
 // test is one promise.

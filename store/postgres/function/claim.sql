@@ -133,19 +133,31 @@ begin
 	return held = 0;
 end $$;
 
--- next_claim tells in how long it is worth to claim again; 0: at no time that is known.
-create or replace function next_claim(req jsonb, now bigint) returns bigint language plpgsql as $$
+-- next_claim tells in how long it is worth to claim again; 0: at no time that is known. limited says that lanes have limits; of a queue with
+-- few of them all are looked at, of others those count that the claim has met shut.
+create or replace function next_claim(req jsonb, now bigint, limited boolean, shut text[]) returns bigint language plpgsql as $$
 declare
+	few constant bigint := 16;
+	kinds text[];
+	q text;
 	at bigint;
 	opens_at bigint;
+	n bigint;
 begin
 	select t.due_at into at from task t where t.state in ('scheduled', 'parked') and t.due_at is not null order by t.due_at limit 1;
-	if exists (select 1 from lim where is_set and cardinality(steps) > 0) then
-		select min(l.opens) into opens_at
-		from jsonb_array_elements(req->'queues') q, lanes_of(q->>'queue', (select array_agg(k) from jsonb_array_elements_text(req->'kinds') k), now) l
-		where l.opens > 0 and not l.is_full and not l.charged;
+	if limited then
+		kinds := sorted_kinds(req->'kinds');
+		for q in select e->>'queue' from jsonb_array_elements(req->'queues') e loop
+			select count(*), min(l.opens) filter (where l.opens > 0 and not l.is_full and not l.charged) into n, opens_at
+			from lanes_after(q, kinds, '', '', '', -1::smallint, few + 1, now) l;
+			at := least(at, opens_at);
+			if n > few then
+				at := least(at, (select min(rates_open(l, now)) from lim l
+					where l.key = any (shut) and l.is_set and not (l.most > 0 and l.running >= l.most) and rates_open(l, now) > 0));
+			end if;
+		end loop;
 	end if;
-	at := least(at, opens_at, (select min(until) from pause where until > now));
+	at := least(at, (select min(until) from pause where until > now));
 	return case when at is null then 0 else greatest(at - now, 1) end;
 end $$;
 
@@ -155,6 +167,8 @@ declare
 	owner constant text := req->>'worker';
 	charge uuid[];
 	due boolean;
+	limited boolean := true;
+	shut text[] := '{}';
 begin
 	if (req->>'repeat')::boolean then
 		select coalesce(array_agg(id order by id), '{}') into ids
@@ -166,11 +180,11 @@ begin
 	if (req->>'suspects')::int > 0 then
 		select p.ids, p.charge, p.more, '{}'::jsonb into ids, charge, again, cursors from pick_suspects(req, now) p;
 	else
-		select p.ids, p.charge, p.more, p.cursors into ids, charge, again, cursors from pick(req, now) p;
+		select p.ids, p.charge, p.more, p.cursors, p.limited, p.shut into ids, charge, again, cursors, limited, shut from pick(req, now) p;
 	end if;
 	again := again or due;
 	lone := start_runs(ids, charge, owner, (req->>'nonce')::uuid, now);
-	wait := next_claim(req, now);
+	wait := next_claim(req, now, limited, shut);
 end $$;
 
 -- claim_rows takes ready tasks. request: worker, nonce, repeat, queues (queue, slots, cursor), kinds, suspects, aged.

@@ -58,6 +58,7 @@ declare
 	w record;
 	work boolean := false;
 	suspects boolean := false;
+	kinds constant text[] := sorted_kinds(req->'kinds');
 	q text;
 begin
 	perform set_config('synchronous_commit', 'off', true);
@@ -71,8 +72,8 @@ begin
 	where pulse_last > now or now - pulse_last >= least(1000000000, f.dead_after / 15);
 	select x.beat, x.dead_after, x.evidence, x.session into w from worker x where x.id = of;
 	for q in select * from jsonb_array_elements_text(req->'queues') loop
-		select work or coalesce(bool_or(l.flag in (0, 1)), false), suspects or coalesce(bool_or(l.flag in (2, 3)), false) into work, suspects
-		from lanes_of(q, (select array_agg(k) from jsonb_array_elements_text(req->'kinds') k), now) l where l.blocked = '';
+		work := work or has_work(q, kinds, now);
+		suspects := suspects or has_suspects(q, kinds, now);
 	end loop;
 	if suspects then
 		update fleet set suspect_at = now where suspect_at > now or now - suspect_at >= w.dead_after;

@@ -32,9 +32,31 @@ create or replace function weight_of(q text, l text) returns bigint language sql
 	select coalesce((select w.weight from weight w where w.queue = q and w.lane = l), 1)
 $$;
 
--- lanes_of lists the lanes of a queue and some kinds that have ready tasks, by name; all kinds if none is named. blocked says
--- why no claim takes from one: order, paused, limit. full says that its limit has no slot, opens when its rates open.
-create or replace function lanes_of(q text, kinds text[], now bigint, after text default '', most bigint default null)
+-- lane_state tells of a lane by its first task why no claim takes from it (order, paused, limit; empty: one may), whether its limit has no
+-- slot, and when its rates open (0: they are open).
+create or replace function lane_state(q text, k text, l text, m text, f smallint, head uuid, paid boolean, paused boolean, now bigint)
+returns table (blocked text, is_full boolean, opens bigint) language sql stable rows 1 as $$
+	select
+		case
+		when f in (1, 2) and (head <> line_head(q, k, l, m) or line_runs(q, k, l, m)) then 'order'
+		when paused and is_paused(q, k, l, now) then 'paused'
+		when o.is_full or not paid and o.opens > 0 then 'limit'
+		else '' end,
+		coalesce(o.is_full, false), coalesce(o.opens, 0)
+	from (select 1) as one left join lateral (
+		select x.most > 0 and x.running >= x.most as is_full, rates_open(x, now) as opens from lim x where m <> '' and x.key = m and x.is_set
+	) o on true
+$$;
+
+-- lane_place takes the name of a lane apart. No name has a place before all.
+create or replace function lane_place(name text, out kind text, out lane text, out lim text, out flag smallint) language sql immutable as $$
+	select split_part(name, chr(1), 1), split_part(name, chr(1), 2), split_part(name, chr(1), 3),
+		case when split_part(name, chr(1), 4) ~ '^[0-3]$' then split_part(name, chr(1), 4)::smallint else -1::smallint end
+$$;
+
+-- lanes_after lists so many lanes of a queue and some kinds that have ready tasks, by name, after a place. The kinds are sorted. It costs
+-- what it lists. Each comes with its first task, and what lane_state tells.
+create or replace function lanes_after(q text, kinds text[], a_kind text, a_lane text, a_lim text, a_flag smallint, most bigint, now bigint)
 returns table (
 	kind text, lane text, lim text, flag smallint, name text, head uuid, priority bigint, rank bigint, turn bigint, ready_at bigint, charged boolean,
 	blocked text, is_full boolean, opens bigint
@@ -42,40 +64,120 @@ returns table (
 #variable_conflict use_column
 declare
 	paused constant boolean := exists (select 1 from pause);
+	x_kind text; x_lane text := a_lane; x_lim text := a_lim; x_flag smallint := a_flag;
+	n bigint;
 begin
-	return query
-	with recursive step as (
-		(select k.kind, n.lane, n.lim, n.flag, n.id, n.priority, n.rank, n.turn, n.ready_at, n.charged
-		from (select distinct x as kind from unnest(coalesce(kinds, kinds_of(q))) x) k, lateral (
-			select t.lane, t.lim, t.flag, t.id, t.priority, t.rank, t.turn, t.ready_at, t.charged from task t
-			where t.state = 'ready' and t.queue = q and t.kind = k.kind
-			order by t.lane, t.lim, t.flag, t.rank, t.turn, t.id limit 1
-		) n)
-		union all
-		select s.kind, n.lane, n.lim, n.flag, n.id, n.priority, n.rank, n.turn, n.ready_at, n.charged
-		from step s, lateral (
-			select t.lane, t.lim, t.flag, t.id, t.priority, t.rank, t.turn, t.ready_at, t.charged from task t
-			where t.state = 'ready' and t.queue = q and t.kind = s.kind and (t.lane, t.lim, t.flag) > (s.lane, s.lim, s.flag)
-			order by t.lane, t.lim, t.flag, t.rank, t.turn, t.id limit 1
-		) n
-	), first as (
-		select n.* from (
-			select s.*, (s.kind || chr(1) || s.lane || chr(1) || s.lim || chr(1) || s.flag) collate "C" as name from step s
-		) n where n.name > after order by n.name limit most
-	)
-	select f.kind, f.lane, f.lim, f.flag, f.name, f.id, f.priority, f.rank, f.turn, f.ready_at, f.charged,
-		case
-		when f.flag in (1, 2) and (f.id <> line_head(q, f.kind, f.lane, f.lim) or line_runs(q, f.kind, f.lane, f.lim)) then 'order'
-		when paused and is_paused(q, f.kind, f.lane, now) then 'paused'
-		when l.is_full or not f.charged and l.opens > 0 then 'limit'
-		else '' end,
-		coalesce(l.is_full, false), coalesce(l.opens, 0)
-	from first f left join lateral (
-		select m.most > 0 and m.running >= m.most as is_full, rates_open(m, now) as opens
-		from lim m where f.lim <> '' and m.key = f.lim and m.is_set
-	) l on true
-	order by f.name;
+	foreach x_kind in array kinds loop
+		continue when x_kind collate "C" < a_kind;
+		exit when most <= 0;
+		if x_kind <> a_kind then
+			x_lane := ''; x_lim := ''; x_flag := -1;
+		end if;
+		return query
+		with recursive step as (
+			(select t.lane, t.lim, t.flag, t.id, t.priority, t.rank, t.turn, t.ready_at, t.charged from task t
+			where t.state = 'ready' and t.queue = q and t.kind = x_kind and (t.lane, t.lim, t.flag) > (x_lane, x_lim, x_flag)
+			order by t.lane, t.lim, t.flag, t.rank, t.turn, t.id limit 1)
+			union all
+			select n.* from step s, lateral (
+				select t.lane, t.lim, t.flag, t.id, t.priority, t.rank, t.turn, t.ready_at, t.charged from task t
+				where t.state = 'ready' and t.queue = q and t.kind = x_kind and (t.lane, t.lim, t.flag) > (s.lane, s.lim, s.flag)
+				order by t.lane, t.lim, t.flag, t.rank, t.turn, t.id limit 1
+			) n
+		)
+		select x_kind, f.lane, f.lim, f.flag, (x_kind || chr(1) || f.lane || chr(1) || f.lim || chr(1) || f.flag) collate "C",
+			f.id, f.priority, f.rank, f.turn, f.ready_at, f.charged, o.blocked, o.is_full, o.opens
+		from (select * from step limit most) f, lateral lane_state(q, x_kind, f.lane, f.lim, f.flag, f.id, f.charged, paused, now) o
+		order by f.lane, f.lim, f.flag;
+		get diagnostics n = row_count;
+		most := most - n;
+	end loop;
 end $$;
+
+-- lanes_round lists so many lanes in the order of turns: those after a place, then, from the first on, those up to the cursor, which itself
+-- comes last, or first if its turn goes on. wrapped: the place is in the second part.
+create or replace function lanes_round(
+	q text, kinds text[], a_kind text, a_lane text, a_lim text, a_flag smallint, wrapped boolean, cursor text, goes_on boolean, most bigint, now bigint
+) returns table (
+	kind text, lane text, lim text, flag smallint, name text, head uuid, priority bigint, rank bigint, turn bigint, ready_at bigint, charged boolean,
+	blocked text, is_full boolean, opens bigint, over boolean
+) language plpgsql stable rows 20 as $$
+#variable_conflict use_column
+declare
+	n bigint;
+begin
+	if not wrapped then
+		return query select o.*, false from lanes_after(q, kinds, a_kind, a_lane, a_lim, a_flag, most, now) o;
+		get diagnostics n = row_count;
+		most := most - n;
+		a_kind := ''; a_lane := ''; a_lim := ''; a_flag := -1;
+	end if;
+	if cursor <> '' and most > 0 then
+		return query select o.*, true from lanes_after(q, kinds, a_kind, a_lane, a_lim, a_flag, most, now) o where o.name collate "C" < cursor or not goes_on and o.name = cursor;
+	end if;
+end $$;
+
+-- suspect_lanes lists the lanes of a queue and some kinds in which suspects wait, by name. The kinds are sorted.
+create or replace function suspect_lanes(q text, kinds text[])
+returns table (kind text, lane text, lim text, flag smallint, head uuid, charged boolean) language plpgsql stable rows 5 as $$
+#variable_conflict use_column
+declare
+	x_kind text;
+begin
+	foreach x_kind in array kinds loop
+		return query
+		with recursive step as (
+			(select t.lane, t.lim, t.flag, t.id, t.charged from task t
+			where t.state = 'ready' and t.flag >= 2 and t.queue = q and t.kind = x_kind
+			order by t.lane, t.lim, t.flag, t.rank, t.turn, t.id limit 1)
+			union all
+			select n.* from step s, lateral (
+				select t.lane, t.lim, t.flag, t.id, t.charged from task t
+				where t.state = 'ready' and t.flag >= 2 and t.queue = q and t.kind = x_kind and (t.lane, t.lim, t.flag) > (s.lane, s.lim, s.flag)
+				order by t.lane, t.lim, t.flag, t.rank, t.turn, t.id limit 1
+			) n
+		)
+		select x_kind, f.* from step f;
+	end loop;
+end $$;
+
+-- has_work tells whether a claim would find a task that is no suspect. It looks until it has found one.
+create or replace function has_work(q text, kinds text[], now bigint) returns boolean language plpgsql stable as $$
+declare
+	size bigint := 8;
+	r record;
+	place record;
+	n bigint;
+begin
+	place := lane_place('');
+	loop
+		n := 0;
+		for r in select * from lanes_after(q, kinds, place.kind, place.lane, place.lim, place.flag, size, now) loop
+			if r.blocked = '' and r.flag in (0, 1) then
+				return true;
+			end if;
+			n := n + 1;
+		end loop;
+		if n < size then
+			return false;
+		end if;
+		place := lane_place(r.name);
+		size := size * 2;
+	end loop;
+end $$;
+
+-- has_suspects tells whether a claim would find a suspect.
+create or replace function has_suspects(q text, kinds text[], now bigint) returns boolean language sql stable as $$
+	select exists (
+		select 1 from suspect_lanes(q, kinds) s,
+			lateral lane_state(q, s.kind, s.lane, s.lim, s.flag, s.head, s.charged, true, now) o
+		where o.blocked = '')
+$$;
+
+-- sorted_kinds are those of a request, each once, in the order of names.
+create or replace function sorted_kinds(kinds jsonb) returns text[] language sql immutable as $$
+	select coalesce(array_agg(x.k order by x.k collate "C"), '{}') from (select distinct k from jsonb_array_elements_text(kinds) k) x
+$$;
 
 -- kinds_of lists the kinds of a queue that have ready tasks.
 create or replace function kinds_of(q text) returns text[] language sql stable as $$

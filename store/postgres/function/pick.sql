@@ -1,8 +1,13 @@
 -- pick locks ready tasks for a claim, lane by lane in turn. Ranks are taken anew after each turn. request: see claim. charge are those
--- whose start was charged to a rate.
-create or replace function pick(req jsonb, now bigint, out ids uuid[], out charge uuid[], out more boolean, out cursors jsonb) language plpgsql as $$
+-- whose start was charged to a rate; limited says that a lane with a limit was met, and shut are the keys of those whose rates were closed.
+--
+-- Lanes are looked at in the order of their turns, and no further than the claim needs: one whose head is aged, or is as urgent as any
+-- task of the queue, is in its turn whatever comes after it. Only if there is none such are all of them looked at.
+create or replace function pick(
+	req jsonb, now bigint, out ids uuid[], out charge uuid[], out more boolean, out cursors jsonb, out limited boolean, out shut text[]
+) language plpgsql as $$
 declare
-	kinds constant text[] := (select array_agg(k) from jsonb_array_elements_text(req->'kinds') k);
+	kinds constant text[] := sorted_kinds(req->'kinds');
 	aged constant bigint := (req->>'aged')::bigint;
 	ends int := 100; -- of what must not run it ends so many
 	may_wait boolean := true;
@@ -12,32 +17,81 @@ declare
 	v_kind text[]; v_lane text[]; v_lim text[]; v_flag smallint[]; v_name text[]; v_prio bigint[]; v_since bigint[]; v_paid boolean[];
 	v_shut boolean[]; v_full boolean[]; v_opens bigint[];
 	p_rank bigint[]; p_turn bigint[]; p_id uuid[]; -- how far each lane was gone through
-	n bigint; w bigint; fresh bigint; took bigint; met bigint; passed bigint; top bigint; top_of bigint;
+	n bigint; w bigint; weight bigint; fresh bigint; took bigint; met bigint; passed bigint; top bigint; top_of bigint;
 	best int; open_lanes int;
-	cursor text;
+	whole boolean;   -- all lanes were looked at
+	wrapped boolean; -- the last one looked at comes before the cursor
+	size bigint;     -- so many are looked at next
+	pos int;         -- the lane of the last turn
+	i int; maybe int;
+	over boolean;    -- an open one was passed over
+	cursor text; left_over bigint; goes_on boolean; share bigint;
+	place record;
 	many uuid[]; fine boolean;
 begin
-	ids := '{}'; charge := '{}'; more := false; cursors := '{}';
+	ids := '{}'; charge := '{}'; more := false; cursors := '{}'; limited := false; shut := '{}';
 	for q in select * from jsonb_to_recordset(req->'queues') as x (queue text, slots bigint, cursor text) loop
 		n := q.slots;
-		cursor := coalesce(q.cursor, '');
-		select coalesce(array_agg(o.kind), '{}'), array_agg(o.lane), array_agg(o.lim), array_agg(o.flag), array_agg(o.name), array_agg(o.priority),
-			array_agg(o.ready_at), array_agg(o.charged), array_agg(o.blocked in ('order', 'paused')), array_agg(o.is_full), array_agg(o.opens),
-			array_agg('-9223372036854775808'::bigint), array_agg(0::bigint), array_agg('00000000-0000-0000-0000-000000000000'::uuid)
-		into v_kind, v_lane, v_lim, v_flag, v_name, v_prio, v_since, v_paid, v_shut, v_full, v_opens, p_rank, p_turn, p_id
-		from lanes_of(q.queue, kinds, now) o where o.flag in (0, 1);
+		-- A cursor is the name of a lane, and what is left of its turn, if a claim was full before.
+		cursor := split_part(coalesce(q.cursor, ''), chr(2), 1);
+		left_over := case when split_part(q.cursor, chr(2), 2) ~ '^[0-9]{1,9}$' then split_part(q.cursor, chr(2), 2)::bigint else 0 end;
+		goes_on := left_over > 0;
+		v_kind := '{}'; v_lane := '{}'; v_lim := '{}'; v_flag := '{}'; v_name := '{}'; v_prio := '{}'; v_since := '{}'; v_paid := '{}';
+		v_shut := '{}'; v_full := '{}'; v_opens := '{}'; p_rank := '{}'; p_turn := '{}'; p_id := '{}';
+		whole := false; wrapped := false; size := greatest(16, n + 1); pos := 0;
+		place := lane_place(cursor);
+		if goes_on then
+			place.flag := place.flag - 1; -- it is the first
+		end if;
+		top := urgent(q.queue, kinds, ids);
 		loop
-			best := 0; open_lanes := 0;
-			for i in 1 .. cardinality(v_kind) loop
+			best := 0; open_lanes := 2; i := pos; maybe := 0; over := false;
+			while not whole and best = 0 loop
+				i := i + 1;
+				if i > cardinality(v_kind) then
+					select count(*) as n, array_agg(o.kind) as kind, array_agg(o.lane) as lane, array_agg(o.lim) as lim, array_agg(o.flag) as flag,
+						array_agg(o.name) as name, array_agg(o.priority) as prio, array_agg(o.ready_at) as since, array_agg(o.charged) as paid,
+						array_agg(o.flag not in (0, 1) or o.blocked in ('order', 'paused')) as shut, array_agg(o.is_full) as is_full, array_agg(o.opens) as opens,
+						array_agg('-9223372036854775808'::bigint) as rank, array_agg(0::bigint) as turn, array_agg('00000000-0000-0000-0000-000000000000'::uuid) as id,
+						coalesce(bool_or(o.lim <> ''), false) as limited, coalesce(bool_or(o.over), false) as over
+					into r from lanes_round(q.queue, kinds, place.kind, place.lane, place.lim, place.flag, wrapped, cursor, goes_on, size, now) o;
+					whole := r.n < size;
+					if r.n > 0 then
+						v_kind := v_kind || r.kind; v_lane := v_lane || r.lane; v_lim := v_lim || r.lim; v_flag := v_flag || r.flag; v_name := v_name || r.name;
+						v_prio := v_prio || r.prio; v_since := v_since || r.since; v_paid := v_paid || r.paid; v_shut := v_shut || r.shut;
+						v_full := v_full || r.is_full; v_opens := v_opens || r.opens; p_rank := p_rank || r.rank; p_turn := p_turn || r.turn; p_id := p_id || r.id;
+						limited := limited or r.limited; wrapped := r.over;
+						place := lane_place(v_name[cardinality(v_name)]);
+						size := 2 * cardinality(v_kind);
+					end if;
+					exit when whole or i > cardinality(v_kind);
+				end if;
 				continue when v_shut[i] or v_full[i] or v_opens[i] > 0 and not v_paid[i];
-				open_lanes := open_lanes + 1;
-				top_of := case when now - v_since[i] >= aged then 9223372036854775807 else v_prio[i] end;
-				if best = 0 or top_of > top then
-					best := i; top := top_of;
-				elsif top_of = top and v_name[best] collate "C" <= cursor and v_name[i] collate "C" > cursor then
-					best := i;
+				if n <= 0 or v_prio[i] >= top or now - v_since[i] >= aged and not over then
+					best := case when maybe > 0 then maybe else i end;
+				elsif now - v_since[i] >= aged and maybe = 0 then
+					maybe := i; -- in its turn, unless what is as urgent as any is shut: then one that was passed over may rank higher
+				else
+					over := true;
 				end if;
 			end loop;
+			if whole then
+				open_lanes := 0; top := null;
+				for j in 1 .. cardinality(v_kind) loop
+					continue when v_shut[j] or v_full[j] or v_opens[j] > 0 and not v_paid[j];
+					open_lanes := open_lanes + 1;
+					top := greatest(top, v_prio[j]);
+				end loop;
+				for j in 0 .. cardinality(v_kind) - 1 loop
+					exit when open_lanes = 0;
+					i := (pos + j) % cardinality(v_kind) + 1;
+					continue when v_shut[i] or v_full[i] or v_opens[i] > 0 and not v_paid[i];
+					if v_prio[i] = top or now - v_since[i] >= aged then
+						best := i;
+						exit;
+					end if;
+				end loop;
+			end if;
 			if n <= 0 then
 				more := more or best > 0;
 				exit;
@@ -77,10 +131,13 @@ begin
 					continue;
 				end if;
 			end if;
+			w := weight_of(q.queue, v_lane[best]);
+			share := case when left_over > 0 and v_name[best] = cursor then least(left_over, w) else w end;
+			weight := w;
 			w := case
 				when v_flag[best] = 1 then 1
 				when open_lanes = 1 then n
-				else least(n, weight_of(q.queue, v_lane[best])) end;
+				else least(n, share) end;
 			if v_lim[best] <> '' and l.is_set then
 				w := least(w, room(l, now)); -- one at least: the first may be paid for
 			end if;
@@ -140,10 +197,12 @@ begin
 				met := met + passed;
 				exit when passed = 0 or took >= w or ends <= 0 or v_shut[best];
 			end loop;
-			n := n - took;
 			if took > 0 then
-				cursor := v_name[best];
-				cursors := cursors || jsonb_build_object(q.queue, cursor);
+				pos := best;
+				-- What the end of the claim cuts short goes on with the next. A lane that is alone may have had several turns.
+				left_over := case when took = n then ((share - took) % weight + weight) % weight else 0 end;
+				cursors := cursors || jsonb_build_object(q.queue, v_name[best] || case when left_over > 0 then chr(2) || left_over else '' end);
+				left_over := 0;
 				if v_lim[best] <> '' then
 					l := take_slots(v_lim[best], took, fresh, now);
 					if l.is_set then
@@ -156,6 +215,7 @@ begin
 					end if;
 				end if;
 			end if;
+			n := n - took;
 			if v_flag[best] = 1 and took > 0 then
 				v_shut[best] := true; -- one of it runs
 			elsif met = 0 then
@@ -175,15 +235,33 @@ begin
 				more := true;
 				exit;
 			end if;
+			if top > 0 and took > 0 and not whole then
+				top := urgent(q.queue, kinds, ids);
+			end if;
+		end loop;
+		for j in 1 .. cardinality(v_kind) loop
+			if v_opens[j] > 0 and not v_paid[j] then
+				shut := shut || v_lim[j];
+			end if;
 		end loop;
 	end loop;
 end $$;
+
+-- urgent is the highest priority of the ready tasks of a queue and some kinds, other than these; 0 if none has more. No lane ranks higher,
+-- save by its age.
+create or replace function urgent(q text, kinds text[], taken uuid[]) returns bigint language sql volatile as $$
+	select coalesce(max(u.priority), 0) from unnest(kinds) k, lateral (
+		select t.priority from task t
+		where t.state = 'ready' and t.priority > 0 and t.queue = q and t.kind = k and t.id <> all (taken)
+		order by t.priority desc limit 1
+	) u
+$$;
 
 -- pick_suspects locks suspects alone. A solo one comes without company, and only to a worker that holds nothing. The worker is guarded so
 -- that no other claim of its own is under way.
 create or replace function pick_suspects(req jsonb, now bigint, out ids uuid[], out charge uuid[], out more boolean) language plpgsql as $$
 declare
-	kinds constant text[] := (select array_agg(k) from jsonb_array_elements_text(req->'kinds') k);
+	kinds constant text[] := sorted_kinds(req->'kinds');
 	is_free constant boolean := not exists (select 1 from task where state = 'running' and worker = req->>'worker');
 	n int := (req->>'suspects')::int;
 	q text;
@@ -193,7 +271,7 @@ declare
 begin
 	ids := '{}'; charge := '{}'; more := false;
 	for q in select e->>'queue' from jsonb_array_elements(req->'queues') e loop
-		for o in select * from lanes_of(q, kinds, now) x where x.flag in (2, 3) loop
+		for o in select * from suspect_lanes(q, kinds) loop
 			for tries in 1 .. 1000 loop
 				exit when n <= 0;
 				select t as row, readable(b.rest) as is_good into r from task t join body b on b.id = t.id

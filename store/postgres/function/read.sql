@@ -29,7 +29,7 @@ create or replace function lane_page(q text, after text, most bigint) returns ta
 	kind text, lane text, lim text, flag smallint, name text, head uuid, priority bigint, rank bigint, turn bigint, ready_at bigint, charged boolean,
 	blocked text, is_full boolean, opens bigint
 ) language sql volatile as $$
-	select * from lanes_of(q, null, clock(), after, most)
+	select o.* from lane_place(after) p, lateral lanes_after(q, kinds_of(q), p.kind, p.lane, p.lim, p.flag, most, clock()) o
 $$;
 
 -- poll returns what a watcher that cannot listen would have been told. request: queues, worker, tasks. It returns the queues that may

@@ -44,30 +44,32 @@ local function take_turn(pick, L, n)
 	return taken
 end
 
--- sole reports whether a lane is the only one of its rank: then every turn is its own.
+-- sole reports whether a lane is the only one whose turn it may be: then every turn is its own.
 local function sole(L, kinds)
-	local mine = top(L.queue, L.kind)
+	local rank = top_rank(L.queue, kinds)
 	for _, kind in ipairs(kinds) do
-		local other = kind ~= L.kind and top(L.queue, kind)
-		if other and other[2] <= mine[2] then return false end
+		local found = top(L.queue, kind)
+		local mine = kind == L.kind
+		if found.aged and not (mine and L.aged and call('ZCARD', level_key(L, 'aged')) == 1) then return false end
+		if found.rank and found.rank == rank and not (mine and L.token == found.token and call('ZCARD', level_key(L, L.token)) == 1) then return false end
 	end
-	return call('ZCARD', level_key(L)) == 1
+	return true
 end
 
 -- simple reports whether a task of a lane can be taken in a run: it ranks as the lane does, and nothing is to be seen to.
 local function simple(t, L)
 	return t and not t.corrupt and t.state == 'ready' and not (t.group or t.startby or t.suspect) and (t.prio or 0) == L.prio
-		and (now - t.ready >= T.aged) == (L.token == 'aged')
+		and (now - t.ready >= T.aged) == (L.aged or false)
 end
 
 -- start makes a task of a run run: claim_one without what is done for all of them together. It returns what is the same for
 -- another one whose record is the same, as of tasks that were submitted in one call; nil if it has to be taken in its turn.
-local function start(t, L, claim, first)
-	if not simple(t, L) then return nil end
+local function start(t, L, claim, first, charge)
+	if not simple(t, L) or t.limit and t.charged then return nil end
 	local waited = max(now - t.ready, 0)
 	t.epoch = (t.epoch or 0) + 1
 	t.nonce, t.worker, t.start, t.told = claim.nonce, claim.worker, now, t.asked and true
-	t.alone, t.saves, t.reason, t.state = first or nil, nil, nil, 'running'
+	t.alone, t.saves, t.reason, t.state, t.charged = first or nil, nil, nil, 'running', charge or t.charged
 	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
 	touch(t)
 	event(t, 'claimed')
@@ -75,11 +77,29 @@ local function start(t, L, claim, first)
 	return { packed = text, text = text .. t.hist, waited = waited, deadline = t.deadline and str(t.deadline) }
 end
 
+-- room is how many uncharged tasks may start now under a limit that is open.
+local function room(l)
+	if not l or not l.set then return CHUNK end
+	local n = l.max > 0 and l.max - l.running or CHUNK
+	for i, r in ipairs(l.rates or {}) do n = min(n, floor((r.burst - (max(l.tats[i], now) - now)) / r.step)) end
+	return max(n, 1)
+end
+
+-- take_slots gives so many tasks of a limit their slots, and charges its rates for them.
+local function take_slots(l, key, n)
+	l.running = l.running + n
+	change_limit(key)
+	if not l.set then return end
+	for i, r in ipairs(l.rates or {}) do l.tats[i] = max(l.tats[i], now) + r.step * n end
+end
+
 -- take_run takes up to n tasks of a lane at once, as so many turns would; 0 if turns have to be taken.
 local function take_run(pick, L, n)
 	local worker = pick.claim.worker
-	if L.limit ~= '' or L.ordered or not sole(L, pick.claim.kinds) then return 0 end
-	local members, ids = call('ZRANGE', ready_key(L), '0', str(min(n, CHUNK) - 1)), {}
+	if L.ordered or not sole(L, pick.claim.kinds) then return 0 end
+	local l = L.limit ~= '' and limit(L.limit) or nil
+	local charge = l and l.set and l.rates and #l.rates > 0
+	local members, ids = call('ZRANGE', ready_key(L), '0', str(min(n, CHUNK, room(l)) - 1)), {}
 	for i, m in ipairs(members) do ids[i] = sub(m, -16) end
 	local raws, like = fetch(ids), {}
 	local first = held_count(worker) == 0
@@ -93,7 +113,7 @@ local function take_run(pick, L, n)
 			strings[#strings + 1] = one.text
 			told_tasks[id] = true
 		else
-			one = start(task(id, raw), L, pick.claim, first and i == 1)
+			one = start(task(id, raw), L, pick.claim, first and i == 1, charge)
 			if not one then break end
 			if raw and i > 1 then like[raw] = one end
 		end
@@ -108,6 +128,7 @@ local function take_run(pick, L, n)
 		pick.bytes = pick.bytes + #one.packed + #(item or '')
 	end
 	if #taken == 0 then return 0 end
+	if l then take_slots(l, L.limit, #taken) end
 	batch('MSET', nil, strings)
 	company(worker)
 	if first then
@@ -132,15 +153,20 @@ end
 
 -- take_turns takes up to n tasks of a queue, lane by lane in turn.
 local function take_turns(pick, q)
-	local kinds, cursor, n = pick.claim.kinds, q.cursor or '', q.slots
+	local kinds, cursor, left, n = pick.claim.kinds, q.cursor or '', q.left or 0, q.slots
 	while n > 0 do
-		local L = best(q.queue, kinds, cursor)
+		local L = best(q.queue, kinds, cursor, left > 0)
 		if not L then return end
+		local full = weight(L)
+		local share = left > 0 and L.name == cursor and min(left, full) or full
 		local taken = take_run(pick, L, n)
-		if taken == 0 then taken = take_turn(pick, L, min(n, weight(L))) end
+		if taken == 0 then taken = take_turn(pick, L, min(n, share)) end
 		if taken > 0 then
-			cursor = L.name
+			cursor, left = L.name, 0
+			-- What the end of the claim cut short goes on with the next. A run may have been several turns.
+			if taken == n then left = (share - taken) % full end
 			pick.cursors[q.queue] = cursor
+			pick.lefts[q.queue] = left > 0 and left or nil
 		end
 		n = n - taken
 		if pick.ends <= 0 or pick.bytes >= MOUTHFUL then
@@ -224,7 +250,7 @@ end
 run_claim = function(claim)
 	if not alive(claim.worker) then return dead(claim.worker) end
 	if claim.again then return { tasks = repeated(claim), again = true } end
-	local pick = { claim = claim, tasks = {}, cursors = {}, ends = CHUNK, bytes = 0 }
+	local pick = { claim = claim, tasks = {}, cursors = {}, lefts = {}, ends = CHUNK, bytes = 0 }
 	local more = promote_due(CHUNK) == CHUNK
 	if claim.suspects then
 		take_suspects(pick)
@@ -233,7 +259,12 @@ run_claim = function(claim)
 			if pick.bytes < MOUTHFUL then take_queue(pick, q) end
 		end
 	end
-	return { tasks = pick.tasks, cursors = pick.cursors, again = (pick.more or more) and true or nil, next = next_claim(claim) }
+	-- Each as the whole step leaves it: an end further on may have woken it.
+	for _, got in ipairs(pick.tasks) do
+		local t = tasks[got[1]]
+		if t then got[2] = pack_task(t) end
+	end
+	return { tasks = pick.tasks, cursors = pick.cursors, lefts = pick.lefts, again = (pick.more or more) and true or nil, next = next_claim(claim) }
 end
 
 end

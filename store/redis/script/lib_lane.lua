@@ -1,7 +1,7 @@
 -- Lanes, limits, pauses and order: who may be claimed, and in which turn.
 --
--- A lane exists while it has ready tasks. It is placed where its head ranks it: in the level of its priority (or that of the
--- aged), where a claim finds it in turn; or, once a claim has met it shut, among those that wait, where it costs nothing until
+-- A lane exists while it has ready tasks. It is placed where its head ranks it: in the level of its priority (and in that of the
+-- aged, if it is), where a claim finds it in turn; or, once a claim has met it shut, among those that wait, where it costs nothing until
 -- what shut it changes; or, with suspects in it, apart.
 local function lane_name(t, suspect)
 	return t.kind .. '\0' .. (t.lane or '') .. '\0' .. (t.limit or '') .. '\0' .. (t.order and 'o' or '') .. (suspect and 's' or '')
@@ -37,13 +37,30 @@ local function ready_key(L) return P .. 'ready:' .. L.queue .. '\0' .. L.name en
 
 local function kind_key(what, queue, kind) return P .. what .. ':' .. queue .. '\0' .. kind end
 
-local function level_key(L) return kind_key('level', L.queue, L.kind) .. '\0' .. L.token end
+local function level_key(L, token) return kind_key('level', L.queue, L.kind) .. '\0' .. token end
+
+local unplace, settle_lane
+
+do
+
+-- leave_level takes a lane out of a level.
+local function leave_level(L, token)
+	local key = level_key(L, token)
+	call('ZREM', key, L.name)
+	if call('EXISTS', key) == 0 then call('ZREM', kind_key('levels', L.queue, L.kind), token) end
+end
+
+-- join_level puts a lane into a level of some rank.
+local function join_level(L, token, rank)
+	call('ZADD', kind_key('levels', L.queue, L.kind), rank, token)
+	call('ZADD', level_key(L, token), '0', L.name)
+end
 
 -- unplace takes a lane out of where it is.
-local function unplace(L)
+unplace = function(L)
 	if L.place == 'level' then
-		call('ZREM', level_key(L), L.name)
-		if call('EXISTS', level_key(L)) == 0 then call('ZREM', kind_key('levels', L.queue, L.kind), L.token) end
+		leave_level(L, L.token)
+		if L.aged then leave_level(L, 'aged') end
 		tops[L.queue .. '\0' .. L.kind] = nil
 	elseif L.place == 'wait' then
 		call('ZREM', kind_key('wait', L.queue, L.kind), L.name)
@@ -56,7 +73,7 @@ local function unplace(L)
 end
 
 -- settle places a lane where its head ranks it.
-local function settle_lane(L)
+settle_lane = function(L)
 	dirty_lanes[L.queue .. '\0' .. L.name] = L
 	if L.deferred then return end
 	if L.suspect then
@@ -67,13 +84,15 @@ local function settle_lane(L)
 		return
 	end
 	local aged = now - L.since >= T.aged
-	local token = aged and 'aged' or str(L.prio)
-	if L.place == 'level' and L.token == token then return end
+	local token = str(L.prio)
+	if L.place == 'level' and L.token == token and (L.aged or false) == aged then return end
 	unplace(L)
-	L.place, L.token = 'level', token
-	call('ZADD', kind_key('levels', L.queue, L.kind), aged and '-inf' or str(-L.prio), token)
-	call('ZADD', level_key(L), '0', L.name)
+	L.place, L.token, L.aged = 'level', token, aged or nil
+	join_level(L, token, str(-L.prio))
+	if aged then join_level(L, 'aged', '-inf') end
 	tops[L.queue .. '\0' .. L.kind] = nil
+end
+
 end
 
 -- lead makes a task the first one of a lane.
@@ -165,7 +184,7 @@ end
 local function flush_lanes()
 	for _, L in pairs(dirty_lanes) do
 		call('HSET', P .. 'lanes:' .. L.queue, L.name, pack({
-			place = L.place, token = L.token, head = L.head, prio = L.prio, since = L.since, charged = L.charged,
+			place = L.place, token = L.token, aged = L.aged, head = L.head, prio = L.prio, since = L.since, charged = L.charged,
 		}))
 		if L.old_since ~= L.since then
 			L.old_since = L.since

@@ -53,44 +53,95 @@ local function waken(queue, kinds)
 	return any
 end
 
--- top returns the highest level of a kind in a queue, and its rank (low is high); nil if there is none.
-local function top(queue, kind)
+local top, top_rank, best
+
+do -- Lua bounds how many names one scope may have
+
+-- top returns the levels of a kind in a queue that may be in turn: whether some are aged, and the highest with its rank (low is high), if
+-- there is one.
+top = function(queue, kind)
 	local k = queue .. '\0' .. kind
 	local found = tops[k]
 	if found == nil then
-		found = call('ZRANGE', kind_key('levels', queue, kind), '0', '0', 'WITHSCORES')
-		if found[1] then found = { found[1], tonumber(found[2]) } else found = false end
+		local list = call('ZRANGE', kind_key('levels', queue, kind), '0', '1', 'WITHSCORES')
+		found = { aged = list[1] == 'aged' }
+		local at = found.aged and 3 or 1
+		if list[at] then found.token, found.rank = list[at], tonumber(list[at + 1]) end
 		tops[k] = found
 	end
 	return found
 end
 
--- in_turn returns the name of the lane whose turn it is: of the highest rank the first after the cursor, else the first.
--- kinds come sorted, and names begin with their kind: so the first kind that has one has the first.
-local function in_turn(queue, kinds, cursor)
+-- top_rank is the highest rank of some kinds; nil if there is none.
+top_rank = function(queue, kinds)
 	local rank
 	for _, kind in ipairs(kinds) do
 		local found = top(queue, kind)
-		if found and (not rank or found[2] < rank) then rank = found[2] end
+		if found.rank and (not rank or found.rank < rank) then rank = found.rank end
 	end
-	if not rank then return nil end
+	return rank
+end
+
+-- before reports whether a name comes before another, by bytes: the server's locale has no say.
+local function before(a, b)
+	for i = 1, min(#a, #b) do
+		local x, y = a:byte(i), b:byte(i)
+		if x ~= y then return x < y end
+	end
+	return #a < #b
+end
+
+-- sooner_name returns the first name from somewhere on in two levels, either of which may be missing, and its level.
+local function sooner_name(one, other, from)
+	local a = one and call('ZRANGEBYLEX', one, from, '+', 'LIMIT', 0, 1)[1]
+	local b = other and call('ZRANGEBYLEX', other, from, '+', 'LIMIT', 0, 1)[1]
+	if a and (not b or before(a, b)) then return a, one end
+	return b or nil, other
+end
+
+-- in_turn returns the name of the lane whose turn it is: of those that are aged or of the highest rank the first after the cursor, or at it
+-- if its turn goes on, else the first. kinds come sorted, and names begin with their kind: so the first kind that has one has the first.
+local function in_turn(queue, kinds, cursor, stay)
+	local rank = top_rank(queue, kinds)
+	local from = cursor == '' and '-' or (stay and '[' or '(') .. cursor
 	local first, first_key
 	for _, kind in ipairs(kinds) do
 		local found = top(queue, kind)
-		if found and found[2] == rank then
-			local key = kind_key('level', queue, kind) .. '\0' .. found[1]
-			local after = call('ZRANGEBYLEX', key, cursor == '' and '-' or '(' .. cursor, '+', 'LIMIT', 0, 1)[1]
-			if after then return after, key end
-			if not first then first, first_key = call('ZRANGE', key, '0', '0')[1], key end
-		end
+		local level = kind_key('level', queue, kind) .. '\0'
+		local aged = found.aged and level .. 'aged'
+		local high = found.rank and found.rank == rank and level .. found.token
+		local after, key = sooner_name(aged, high, from)
+		if after then return after, key end
+		if not first then first, first_key = sooner_name(aged, high, '-') end
 	end
 	return first, first_key
 end
 
+-- above_shut puts a lane that is shut, and ranks above an aged one, among those that wait: it must not keep the others from their rank. It
+-- returns whether there was one.
+local function above_shut(L, kinds)
+	if not L.aged then return false end
+	local rank = top_rank(L.queue, kinds)
+	if not rank or -L.prio <= rank then return false end
+	for _, kind in ipairs(kinds) do
+		local found = top(L.queue, kind)
+		local name = found.rank == rank and call('ZRANGE', kind_key('level', L.queue, kind) .. '\0' .. found.token, '0', '0')[1]
+		local H = name and lane_of(L.queue, name)
+		local why, at
+		if H then why, at = blocked(H) end
+		if H and not why then return false end
+		if H then
+			park(H, why, at)
+			return true
+		end
+	end
+	return false
+end
+
 -- best returns the lane that a claim takes from next, or nil. Those it meets shut are put among those that wait.
-local function best(queue, kinds, cursor)
+best = function(queue, kinds, cursor, stay)
 	while true do
-		local name, key = in_turn(queue, kinds, cursor)
+		local name, key = in_turn(queue, kinds, cursor, stay)
 		local L = name and lane_of(queue, name)
 		if not name then
 			if not waken(queue, kinds) and not unshut_more() then return nil end
@@ -98,10 +149,12 @@ local function best(queue, kinds, cursor)
 			call('ZREM', key, name) -- a foreign hand left it
 		else
 			local why, at = blocked(L)
-			if not why then return L end
-			park(L, why, at)
+			if not why and not above_shut(L, kinds) then return L end
+			if why then park(L, why, at) end
 		end
 	end
+end
+
 end
 
 local function held_count(worker)

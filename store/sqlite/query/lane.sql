@@ -1,8 +1,15 @@
 -- Lanes: what a claim looks at before it looks at tasks.
 
--- name: lane_of_kind takes queue and kind; returns their lanes by name.
+-- name: lane_round takes queue, kind, two names and a count; returns so many lanes from the first name up to the second, without it.
 select id, queue, kind, name, key, lim, ordered, suspect, ready, head, rank, turn, priority, since, charged
-from lane where queue = ?1 and kind = ?2 order by name;
+from lane where queue = ?1 and kind = ?2 and name >= ?3 and name < ?4 order by name limit ?5;
+
+-- name: lane_suspect takes queue and kind; returns their lanes in which suspects wait, by name.
+select id, queue, kind, name, key, lim, ordered, suspect, ready, head, rank, turn, priority, since, charged
+from lane indexed by lane_suspect where queue = ?1 and kind = ?2 and suspect = 1 order by name;
+
+-- name: lane_urgent takes queue and kind; returns the highest priority of their lanes, if it is above 0.
+select priority from lane indexed by lane_urgent where queue = ?1 and kind = ?2 and priority > 0 order by priority desc limit 1;
 
 -- name: lane_by_name takes queue, kind and name; returns the lane.
 select id, queue, kind, name, key, lim, ordered, suspect, ready, head, rank, turn, priority, since, charged
