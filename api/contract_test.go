@@ -32,6 +32,11 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	p.batches(&fail)
 	p.settings()
 	p.info()
+	if out, err := judge(t, p.doc, p.exchanges); err != nil {
+		t.Errorf("by the validator: %v\n%s", err, out)
+	} else {
+		t.Log(strings.TrimSpace(out))
+	}
 	paths, _ := p.doc["paths"].(map[string]any)
 	for path, ops := range paths {
 		for method := range ops.(map[string]any) {

@@ -37,6 +37,8 @@ type place struct {
 	doc   map[string]any
 	log   *safe
 	asked map[string]bool // "get /v1/tasks": answered well at least once
+
+	exchanges []exchange
 }
 
 // secretText signs callbacks in tests.
@@ -155,6 +157,7 @@ func (p *place) do(want int, template string, body, v any, path ...any) *answer 
 	}
 	a := p.send(method, at, body)
 	p.check(method, pattern, a)
+	p.record(method, pattern, body, a)
 	if a.StatusCode != want {
 		p.Fatalf("%s = %d %s, want %d", template, a.StatusCode, a.body, want)
 	}
