@@ -8,7 +8,7 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove fuzz bench setup
+.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove fuzz bench setup first
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ build: ## compile everything; the command goes to bin/outlast
 
 demo: ## kill workers under load and watch nothing get lost
 	$(GO) run ./cmd/outlast demo
+
+first: ## how long from a clean clone to a first call, batch and demo, with a warm module cache; FIRST_COLD=1: also without a build cache
+	GO=$(GO) test/first/run.sh
 
 test: setup ## vet and all tests on real servers; what a change must pass
 	$(GO) vet ./...

@@ -34,6 +34,7 @@ func tree() *cli.Command {
 		[]*cli.Command{schedulesCommand(), groupsCommand(), sagaCommand()},
 		[]*cli.Command{keysCommand(), tokenCommand()},
 		careCommands(),
+		[]*cli.Command{benchCommand()},
 		cli.Completion(),
 		[]*cli.Command{
 			{Name: "help", Short: "print the help of a command", Args: cli.Args{Usage: "[command ...]", Max: -1}, Example: "outlast help keys rotate", Run: help},

@@ -2,7 +2,11 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"strings"
+
+	"github.com/outlast-go/outlast/store"
 )
 
 // Found returns the schema that Open has found; 0: there was none.
@@ -32,4 +36,31 @@ func (s *Store) Settings(ctx context.Context) (map[string]string, error) {
 		maps.Copy(m, config)
 	}
 	return m, nil
+}
+
+// Drop removes the namespace with all that is in it, for those who have made one for a while. It must be named, so that no other goes by
+// mistake; no handle on it can be used afterwards but to be closed.
+func (s *Store) Drop(ctx context.Context, namespace string) error {
+	if s.prefix != prefixOf(namespace) {
+		return fmt.Errorf("%w: %s is not the namespace of this handle", store.ErrInvalid, namespace)
+	}
+	for cursor := uint64(0); ; {
+		found, err := s.client.Do(ctx, s.client.B().Scan().Cursor(cursor).Match(pattern(s.prefix)).Count(2000).Build()).AsScanEntry()
+		if err != nil {
+			return err
+		}
+		if len(found.Elements) > 0 {
+			if err := s.client.Do(ctx, s.client.B().Unlink().Key(found.Elements...).Build()).Error(); err != nil {
+				return err
+			}
+		}
+		if cursor = found.Cursor; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// pattern matches what begins with a text, and nothing else.
+func pattern(prefix string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(prefix) + "*"
 }

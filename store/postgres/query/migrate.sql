@@ -43,3 +43,6 @@ begin
 		execute format('alter function %s set jit to off', f);
 	end loop;
 end $do$;
+
+-- name: drop_schema removes a namespace with all that is in it.
+drop schema if exists :schema cascade;
