@@ -8,7 +8,7 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove fuzz bench setup first
+.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove fuzz bench setup first axe
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,8 +61,11 @@ sagas: setup ## kill -9 processes at every commit of a saga, on each engine, and
 batches: setup ## three processes work on a batch and are killed: ENGINE=sqlite|postgres|redis ROWS=100000 KILLS=10
 	BATCH_ENGINE=$(ENGINE) BATCH_ROWS=$(or $(ROWS),100000) BATCH_KILLS=$(or $(KILLS),10) $(GO) test -count=1 -v -timeout 3h -run TestKilledProcesses ./test/batches
 
-dashboard: setup ## how long each page takes with TASKS=1000000 in the store, on SQLite and PostgreSQL; pictures: OUTLAST_SCREENSHOTS=folder with go test ./test/web
-	OUTLAST_WEB_TASKS=$(or $(TASKS),1000000) $(GO) test -run '^$$' -bench BenchmarkPages -benchtime 40x -timeout 1h ./test/web
+dashboard: setup ## how long each page takes with TASKS=1000000 in the store: ENGINES='sqlite|postgres' (redis as well); pictures: OUTLAST_SCREENSHOTS=folder with go test ./test/web
+	OUTLAST_WEB_TASKS=$(or $(TASKS),1000000) $(GO) test -run '^$$' -bench 'BenchmarkPages/($(or $(ENGINES),sqlite|postgres))' -benchtime 40x -timeout 1h ./test/web
+
+axe: setup ## let axe-core, fetched by npm, look at every page of the dashboard (needs npm; make test looks with a check of its own)
+	OUTLAST_AXE=$$(test/web/axe.sh) && export OUTLAST_AXE && $(GO) test -count=1 -timeout 20m -run 'TestEveryPage|TestAxeSees' ./test/web
 
 prove: ## plant one bug at a time and show that the suites find each
 	$(GO) run ./test/mutant/cmd

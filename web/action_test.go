@@ -191,6 +191,9 @@ func TestPauseLimitAndScheduleCanBeUndone(t *testing.T) {
 	if status, _ := s.act("verb", "limit", "key", "stripe", "rate", "fast"); status != http.StatusBadRequest {
 		t.Errorf("a rate that is none = %d, want 400", status)
 	}
+	if _, body := s.act("verb", "weight", "queue", "mail", "lane", "big", "weight", "5", "before", "2"); !strings.Contains(body, `name="weight" value="2"`) || !strings.Contains(body, "Undo") {
+		t.Errorf("a weight cannot be set back:\n%s", body)
+	}
 	s.act("verb", "pause-schedule", "schedule", "nightly")
 	if sch, err := k.Schedule(t.Context(), "nightly"); err != nil || !sch.Paused {
 		t.Errorf("Schedule = %+v, %v, want it paused", sch, err)

@@ -107,9 +107,11 @@ func (d drawing) draw(list []bucket) *chart {
 	for i := range list {
 		sum := 0.0
 		for s := range d.series {
-			if v := d.value(&list[i], s); d.lines {
+			switch v := d.value(&list[i], s); {
+			case math.IsNaN(v):
+			case d.lines:
 				sum = max(sum, v)
-			} else {
+			default:
 				sum += v
 			}
 		}
@@ -133,20 +135,18 @@ func (d drawing) draw(list []bucket) *chart {
 // plot draws the values, and writes them down for the table.
 func (d drawing) plot(c *chart, list []bucket, top float64) {
 	step := float64(c.PlotW) / float64(len(list))
-	points := make([]string, len(d.series))
 	for i := range list {
 		b, y := &list[i], float64(chartTop+c.PlotH)
 		row := chartRow{At: b.At}
 		x := float64(chartLeft) + step*float64(i)
 		for s, one := range d.series {
 			v := d.value(b, s)
-			row.Values = append(row.Values, d.text(v))
-			high := v / top * float64(c.PlotH)
-			if d.lines {
-				points[s] += num1(x+step/2) + "," + num1(y-high) + " "
+			if math.IsNaN(v) {
+				row.Values = append(row.Values, "–")
 				continue
 			}
-			if high > 0 {
+			row.Values = append(row.Values, d.text(v))
+			if high := v / top * float64(c.PlotH); high > 0 && !d.lines {
 				high = max(high, 1)
 				y -= high
 				text := fmt.Sprintf("%s: %s %s", b.At.UTC().Format("15:04"), d.text(v), one.Name)
@@ -156,9 +156,34 @@ func (d drawing) plot(c *chart, list []bucket, top float64) {
 		c.Rows = append(c.Rows, row)
 	}
 	if d.lines {
-		for s, one := range d.series {
-			c.Lines = append(c.Lines, line{Class: one.Class, Points: points[s]})
+		d.trace(c, list, top)
+	}
+}
+
+// trace draws lines. Where there is no value a line ends, and goes on at the next one.
+func (d drawing) trace(c *chart, list []bucket, top float64) {
+	step := float64(c.PlotW) / float64(len(list))
+	for s, one := range d.series {
+		points := ""
+		end := func() {
+			if points != "" {
+				c.Lines = append(c.Lines, line{Class: one.Class, Points: points})
+			}
+			points = ""
 		}
+		for i := range list {
+			v := d.value(&list[i], s)
+			if math.IsNaN(v) {
+				end()
+				continue
+			}
+			x, y := float64(chartLeft)+step*float64(i), num1(float64(chartTop+c.PlotH)-v/top*float64(c.PlotH))
+			if points == "" {
+				points = num1(x+step*0.2) + "," + y + " " // one alone is seen as well
+			}
+			points += num1(x+step*0.8) + "," + y + " "
+		}
+		end()
 	}
 }
 
@@ -168,7 +193,9 @@ func (d drawing) says(list []bucket) string {
 	for s, one := range d.series {
 		last, most := 0.0, 0.0
 		for i := range list {
-			last = d.value(&list[i], s)
+			if last = d.value(&list[i], s); math.IsNaN(last) {
+				last = 0
+			}
 			most = max(most, last)
 		}
 		text += fmt.Sprintf(" %s: now %s, at most %s.", one.Name, d.text(last), d.text(most))

@@ -103,7 +103,7 @@ func charts(list []bucket, minutes int) []*chart {
 	part := per.Minutes()
 	mean := func(sum time.Duration, n int64) float64 {
 		if n == 0 {
-			return 0
+			return math.NaN() // there is none
 		}
 		return sum.Seconds() / float64(n)
 	}

@@ -181,7 +181,12 @@ func putWeight(ctx context.Context, f form) (done, error) {
 	if err != nil || n < 1 {
 		return done{}, fmt.Errorf("%w: a weight is 1 or more", kernel.ErrInvalid)
 	}
-	return done{count: 1, text: "Set the weight."}, f.q.h.k.PutWeight(ctx, f.Get("queue"), f.Get("lane"), n)
+	out := done{count: 1, text: "Set the weight."}
+	if before := f.Get("before"); before != "" {
+		undo := newAct("weight", "Undo", f.back(), "queue", f.Get("queue"), "lane", f.Get("lane"), "weight", before, "before", strconv.Itoa(n), "sure", "yes")
+		out.undo = &undo
+	}
+	return out, f.q.h.k.PutWeight(ctx, f.Get("queue"), f.Get("lane"), n)
 }
 
 func askSchedule(title, text string) func(f form) (question, error) {

@@ -65,7 +65,7 @@ func (s *Store) List(ctx context.Context, f store.Filter, page store.PageRequest
 	return res, err
 }
 
-// condition is one part of what a list asks for.
+// condition is one part of what a list asks for. One without a $ takes no argument.
 type condition struct {
 	text string
 	arg  any
@@ -73,52 +73,17 @@ type condition struct {
 
 // listQuery joins the parts of a filter that are set. Each part is fixed text; what the caller gave is an argument.
 func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (query string, args []any, err error) {
-	var parts []condition
-	add := func(is bool, text string, arg any) {
-		if is {
-			parts = append(parts, condition{text, arg})
-		}
-	}
 	states := storedStates(f.States)
-	labels, err := json.Marshal(f.Labels)
+	parts, order, err := listParts(f, page, states)
 	if err != nil {
 		return "", nil, err
 	}
-	onlyFailed := slices.Equal(states, []string{"failed"})
-	add(len(states) > 0 && !onlyFailed, "f.state in (select jsonb_array_elements_text($::text::jsonb))", jsonText(states))
-	add(len(f.Kinds) > 0, "f.kind in (select jsonb_array_elements_text($::text::jsonb))", jsonText(f.Kinds))
-	add(f.Queue != "", "f.queue = $", f.Queue)
-	add(!f.Group.IsZero(), "f.grp = $::text::uuid", f.Group.String())
-	add(!f.Parent.IsZero(), "f.parent = $::text::uuid", f.Parent.String())
-	add(f.Worker != "", "f.worker = $ and f.state = 'running'", f.Worker)
-	add(f.Unique != "", "f.ukey = $ and f.ukey <> ''", f.Unique)
-	add(len(f.Labels) > 0, "f.labels @> $::text::jsonb", string(labels))
-	add(!f.Before.IsZero(), "f.created_at < $", nano(f.Before))
-	add(!f.After.IsZero(), "f.created_at > $", nano(f.After))
-	order := "f.id desc"
-	switch {
-	case !f.Group.IsZero():
-		order = "f.line, f.id"
-		if page.Cursor != "" {
-			line, id, _ := strings.Cut(page.Cursor, " ")
-			if _, err := strconv.ParseInt(line, 10, 64); err != nil {
-				return "", nil, fmt.Errorf("%w: cursor %.40q is not one of this list", store.ErrInvalid, page.Cursor)
-			}
-			add(true, "(f.line, f.id) > (($::text::jsonb->>0)::bigint, ($::text::jsonb->>1)::uuid)", jsonText([]string{line, id}))
-		}
-	case page.Oldest:
-		order = "f.id"
-		add(page.Cursor != "", "f.id > $::text::uuid", page.Cursor)
-	default:
-		add(page.Cursor != "", "f.id < $::text::uuid", page.Cursor)
-	}
 	var b strings.Builder
 	b.WriteString(" where true")
-	if onlyFailed {
-		b.WriteString(" and f.state = 'failed'") // as the index of them says it
-	}
 	for _, p := range parts {
-		args = append(args, p.arg)
+		if strings.Contains(p.text, "$") {
+			args = append(args, p.arg)
+		}
 		b.WriteString(" and " + strings.ReplaceAll(p.text, "$", "$"+strconv.Itoa(len(args))))
 	}
 	args = append(args, limit)
@@ -136,6 +101,47 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 	}
 	return all + " where f.id = any (array(select p.id from (" + s.places(states, rest) + ") p order by " + strings.ReplaceAll(order, "f.", "p.") +
 		most + ")) order by " + order, args, nil
+}
+
+// listParts are what a filter and a cursor ask for, and the order of the list.
+func listParts(f *store.Filter, page *store.PageRequest, states []string) (parts []condition, order string, err error) {
+	add := func(is bool, text string, arg any) {
+		if is {
+			parts = append(parts, condition{text, arg})
+		}
+	}
+	labels, err := json.Marshal(f.Labels)
+	if err != nil {
+		return nil, "", err
+	}
+	onlyFailed := slices.Equal(states, []string{"failed"})
+	add(onlyFailed, "f.state = 'failed'", nil) // as the index of them says it
+	add(len(states) > 0 && !onlyFailed, "f.state in (select jsonb_array_elements_text($::text::jsonb))", jsonText(states))
+	add(len(f.Kinds) > 0, "f.kind in (select jsonb_array_elements_text($::text::jsonb))", jsonText(f.Kinds))
+	add(f.Queue != "", "f.queue = $", f.Queue)
+	add(!f.Group.IsZero(), "f.grp = $::text::uuid", f.Group.String())
+	add(!f.Parent.IsZero(), "f.parent = $::text::uuid", f.Parent.String())
+	add(f.Worker != "", "f.worker = $ and f.state = 'running'", f.Worker)
+	add(f.Unique != "", "f.ukey = $ and f.ukey <> ''", f.Unique)
+	add(len(f.Labels) > 0, "f.labels @> $::text::jsonb", string(labels))
+	add(!f.Before.IsZero(), "f.created_at < $", nano(f.Before))
+	add(!f.After.IsZero(), "f.created_at > $", nano(f.After))
+	switch {
+	case !f.Group.IsZero():
+		if page.Cursor != "" {
+			line, id, _ := strings.Cut(page.Cursor, " ")
+			if _, err := strconv.ParseInt(line, 10, 64); err != nil {
+				return nil, "", fmt.Errorf("%w: cursor %.40q is not one of this list", store.ErrInvalid, page.Cursor)
+			}
+			add(true, "(f.line, f.id) > (($::text::jsonb->>0)::bigint, ($::text::jsonb->>1)::uuid)", jsonText([]string{line, id}))
+		}
+		return parts, "f.line, f.id", nil
+	case page.Oldest:
+		add(page.Cursor != "", "f.id > $::text::uuid", page.Cursor)
+		return parts, "f.id", nil
+	}
+	add(page.Cursor != "", "f.id < $::text::uuid", page.Cursor)
+	return parts, "f.id desc", nil
 }
 
 // storedStates are the states as they stand in the tables.

@@ -15,6 +15,7 @@ func listTests() []test {
 		{"a page is stable while others come", listStable},
 		{"every filter picks what it says", listFilters},
 		{"filters are joined by and", listAnd},
+		{"what has failed, what runs and what waits are listed apart and together", listStates},
 		{"members of a group are listed by line, then id", listLines},
 		{"payload comes only if it is asked for", listPayload},
 		{"limit 0 is 100, and 1,000 is the most", listLimits},
@@ -121,6 +122,43 @@ func listAnd(_ *testing.T, w *world) {
 	w.put(func(s *store.Spec) { s.Kind, s.Labels = "other", map[string]string{"a": "1"} })
 	got := w.list(store.Filter{Kinds: []string{kind}, States: []store.State{store.Ready}, Labels: map[string]string{"a": "1"}, Queue: queue})
 	w.sameIDs("List", ids(got), []store.ID{want})
+}
+
+func listStates(_ *testing.T, w *world) {
+	k := w.join()
+	var failed, done, waiting []store.ID
+	for i := range 7 {
+		t := k.start(func(s *store.Spec) { s.Kind = fmt.Sprint("k", i%2) })
+		if i%3 == 0 {
+			k.end(t, store.Outcome{Kind: store.OutcomeDone})
+			done = append(done, t.ID)
+			continue
+		}
+		k.end(t, store.Outcome{Kind: store.OutcomeFail, Reason: "r"})
+		failed = append(failed, t.ID)
+	}
+	held := k.start()
+	for range 3 {
+		waiting = append(waiting, w.put())
+	}
+	pick := func(states ...store.State) store.Filter { return store.Filter{States: states} }
+	newest := func(list ...[]store.ID) []store.ID {
+		all := slices.Concat(list...)
+		slices.SortFunc(all, func(a, b store.ID) int { return slices.Compare(b[:], a[:]) })
+		return all
+	}
+	for _, limit := range []int{2, 50} {
+		page := store.PageRequest{Limit: limit}
+		w.sameIDs("List of failed", w.pages(pick(store.Failed), page), newest(failed))
+		w.sameIDs("List of failed, oldest first", w.pages(pick(store.Failed), store.PageRequest{Limit: limit, Oldest: true}), failed)
+		w.sameIDs("List of ended", w.pages(pick(store.Failed, store.Done), page), newest(failed, done))
+		w.sameIDs("List of failed and ready", w.pages(pick(store.Failed, store.Ready), page), newest(failed, waiting))
+		w.sameIDs("List of running", w.pages(pick(store.Running), page), []store.ID{held.ID})
+		w.sameIDs("List of a worker", w.pages(store.Filter{Worker: k.id}, page), []store.ID{held.ID})
+		w.sameIDs("List of a worker's ended", w.pages(store.Filter{Worker: k.id, States: []store.State{store.Done, store.Failed}}, page), nil)
+		w.sameIDs("List of a worker's running", w.pages(store.Filter{Worker: k.id, States: []store.State{store.Running, store.Done}}, page), []store.ID{held.ID})
+		w.sameIDs("List of failed of a kind", w.pages(store.Filter{States: []store.State{store.Failed}, Kinds: []string{"k1"}}, page), newest(failed[:1], failed[3:]))
+	}
 }
 
 func listLines(_ *testing.T, w *world) {

@@ -14,6 +14,7 @@ func readTests() []test {
 	return []test{
 		{"Get of an unknown task is not found", readUnknown},
 		{"queues count what waits", readQueues},
+		{"counts stop at a limit", readCountLimit},
 		{"lanes with ready tasks are listed by name", readLanes},
 		{"a lane tells why no claim takes from it", readBlocked},
 		{"statistics are listed by minute, in their bounds", readStats},
@@ -53,6 +54,17 @@ func readQueues(t *testing.T, w *world) {
 	}
 	if got.OldestAt.Before(oldest.Add(-w.u)) || list[0].Ready != 1 {
 		t.Errorf("Queues = %+v, want the oldest ready at %v or later", list, oldest)
+	}
+}
+
+func readCountLimit(t *testing.T, w *world) {
+	for range store.CountLimit/1000 + 1 {
+		w.submit(w.specs(1000)...)
+	}
+	list, err := w.st.Queues(w.ctx())
+	w.ok("Queues", err)
+	if len(list) != 1 || list[0].Ready != store.CountLimit || list[0].Running != 0 || list[0].OldestAt.IsZero() {
+		t.Errorf("Queues = %+v, want %d ready", list, store.CountLimit)
 	}
 }
 

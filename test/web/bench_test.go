@@ -117,11 +117,30 @@ func pages(b *testing.B, st store.Store) {
 	}
 	batch := "/batch/" + groups.Items[0].ID.String()
 	for _, p := range []place{
-		{"overview", "/"}, {"overview-day", "/?minutes=1440"}, {"tasks", "/tasks"}, {"tasks-failed", "/tasks?state=failed"}, {"tasks-done", "/tasks?state=done"},
-		{"tasks-held", "/tasks?state=held"}, {"tasks-running", "/tasks?state=running"}, {"tasks-kind", "/tasks?kind=job.invoice"}, {"tasks-none", "/tasks?kind=job.none"},
-		{"tasks-label", "/tasks?label=customer%3D17"}, {"tasks-oldest", "/tasks?order=oldest"}, {"task", "/task/" + got.ID.String()}, {"queues", "/queues"},
-		{"queue", "/queue/default"}, {"queue-backlog", "/queue/exports-0"}, {"workers", "/workers"}, {"dead", "/dead"}, {"sagas", "/sagas"}, {"batches", "/batches"},
-		{"batch", batch}, {"batch-failed", batch + "?state=failed"}, {"calls", "/calls"}, {"endpoints", "/endpoints"}, {"schedules", "/schedules"},
+		{"overview", "/"},
+		{"overview-day", "/?minutes=1440"},
+		{"tasks", "/tasks"},
+		{"tasks-failed", "/tasks?state=failed"},
+		{"tasks-done", "/tasks?state=done"},
+		{"tasks-held", "/tasks?state=held"},
+		{"tasks-running", "/tasks?state=running"},
+		{"tasks-kind", "/tasks?kind=job.invoice"},
+		{"tasks-none", "/tasks?kind=job.none"},
+		{"tasks-label", "/tasks?label=customer%3D17"},
+		{"tasks-oldest", "/tasks?order=oldest"},
+		{"task", "/task/" + got.ID.String()},
+		{"queues", "/queues"},
+		{"queue", "/queue/default"},
+		{"queue-backlog", "/queue/exports-0"},
+		{"workers", "/workers"},
+		{"dead", "/dead"},
+		{"sagas", "/sagas"},
+		{"batches", "/batches"},
+		{"batch", batch},
+		{"batch-failed", batch + "?state=failed"},
+		{"calls", "/calls"},
+		{"endpoints", "/endpoints"},
+		{"schedules", "/schedules"},
 	} {
 		b.Run(p.name, func(b *testing.B) { onePage(b, k, p.where) })
 	}
