@@ -63,7 +63,7 @@ func (f *fleet) start(ctx context.Context) (*process, error) {
 	p.tail.path = filepath.Join(f.cfg.Dir, name+".log")
 	url := f.cfg.Store
 	if f.cfg.Stage.Server != "" {
-		link, err := NewLink(f.cfg.Stage.Server)
+		link, err := NewLink(ctx, f.cfg.Stage.Server)
 		if err != nil {
 			return nil, err
 		}

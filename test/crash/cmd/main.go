@@ -70,8 +70,8 @@ func parent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	disk := newDisk(dir)
-	defer disk.close()
+	disk := newDisk(ctx, dir)
+	defer disk.close(context.WithoutCancel(ctx))
 	st, err := setStage(*name, disk, rand.New(rand.NewPCG(*seed, 0x637574))) //nolint:gosec,contextcheck // a seed must repeat the same cuts; a server outlives what starts it
 	if err != nil {
 		return err
