@@ -95,6 +95,7 @@ func parent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	report.Engine = *name
 	text, err := json.Marshal(report)
 	if err != nil {
 		return err
