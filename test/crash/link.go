@@ -36,9 +36,9 @@ type pipe struct {
 	lose int // bytes of answers that still pass; negative: all
 }
 
-// NewLink opens a link to a server.
-func NewLink(server string) (*Link, error) {
-	ctx, end := context.WithCancel(context.Background())
+// NewLink opens a link to a server. It stands until Close, also when ctx has ended.
+func NewLink(ctx context.Context, server string) (*Link, error) {
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	listen, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		end()

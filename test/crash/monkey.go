@@ -13,12 +13,13 @@ func ended(err error) bool {
 	return errors.Is(err, store.ErrState) || errors.Is(err, store.ErrNotFound)
 }
 
-// victim waits for a worker that is in the middle of something, and picks one of those.
+// victim waits for a worker that is in the middle of something, and picks one of those; if there is none for a while, any that runs.
 func (r *run) victim(ctx context.Context) (*process, error) {
-	for range 100 {
+	const tries = 25
+	for try := range tries {
 		var able []*process
 		for _, p := range r.fleet.all() {
-			if p.working() {
+			if p.working(try < tries-1) {
 				able = append(able, p)
 			}
 		}

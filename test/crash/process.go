@@ -63,7 +63,7 @@ func (f *fleet) start(ctx context.Context) (*process, error) {
 	p.tail.path = filepath.Join(f.cfg.Dir, name+".log")
 	url := f.cfg.Store
 	if f.cfg.Stage.Server != "" {
-		link, err := NewLink(f.cfg.Stage.Server)
+		link, err := NewLink(ctx, f.cfg.Stage.Server)
 		if err != nil {
 			return nil, err
 		}
@@ -161,11 +161,11 @@ func (p *process) isStopped() bool {
 	return len(p.stopped) > 0 && p.stopped[len(p.stopped)-1].to.IsZero()
 }
 
-// working reports whether a process can be picked on: it runs, was neither stopped nor asked to end, and holds tasks.
-func (p *process) working() bool {
+// working reports whether a process can be picked on: it runs, was neither stopped nor asked to end, and, if it is to, holds tasks.
+func (p *process) working(busy bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.ended() && !p.asked && len(p.stopped) == 0 && len(p.inFlight) > 0
+	return !p.ended() && !p.asked && len(p.stopped) == 0 && (len(p.inFlight) > 0 || !busy)
 }
 
 // wasCut notes that the connections of a process end now, or soon.

@@ -29,7 +29,7 @@ func (r *run) newProducer(ctx context.Context, n int) (*producer, error) {
 	url := r.cfg.Store
 	var err error
 	if r.cfg.Stage.Server != "" {
-		if p.link, err = NewLink(r.cfg.Stage.Server); err != nil {
+		if p.link, err = NewLink(ctx, r.cfg.Stage.Server); err != nil {
 			return nil, err
 		}
 		url = r.cfg.Stage.Via(p.link.Addr)

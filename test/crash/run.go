@@ -33,7 +33,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	}
 	r.fleet.chance = rand.New(rand.NewPCG(cfg.Seed, 0x636c6f636b)) //nolint:gosec // a seed must repeat the same clocks
 	if cfg.Seconds > 0 {
-		if r.sink, err = newSink(cfg.Dir); err != nil {
+		if r.sink, err = newSink(ctx, cfg.Dir); err != nil {
 			return Report{}, err
 		}
 		r.fleet.sink = r.sink.path

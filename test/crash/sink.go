@@ -42,14 +42,14 @@ type told struct {
 	answer      chan bool
 }
 
-func newSink(dir string) (*sink, error) {
+func newSink(ctx context.Context, dir string) (*sink, error) {
 	s := &sink{path: filepath.Join(dir, "sink.sock"), queue: make(chan *told, 1000), conns: map[net.Conn]struct{}{}, seen: map[string]*seen{}}
 	var err error
 	if s.file, err = os.Create(filepath.Join(dir, "sink.log")); err != nil {
 		return nil, fmt.Errorf("open the sink: %w", err)
 	}
 	_ = os.Remove(s.path) // of an earlier trial in the same folder
-	if s.listen, err = (&net.ListenConfig{}).Listen(context.Background(), "unix", s.path); err != nil {
+	if s.listen, err = (&net.ListenConfig{}).Listen(ctx, "unix", s.path); err != nil {
 		return nil, fmt.Errorf("open the sink: %w", err)
 	}
 	s.run.Go(s.accept)

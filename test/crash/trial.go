@@ -21,17 +21,21 @@ type act struct {
 	every time.Duration // on average
 	do    func(context.Context) error
 	next  time.Time
+	done  bool
 }
 
-// acts are all that can be done on this stage. Thirty minutes of it are 1,100 kills, 220 stops, 36 kills of the store and 200 cuts, or some
-// more; a shorter trial has everything twice at least.
+// errBusy says that the store is down or full already: the act is put off.
+var errBusy = errors.New("something is being done to the store")
+
+// acts are all that can be done on this stage. Thirty minutes of it are about 1,280 kills, 250 stops, 40 kills of the store and 220 cuts,
+// fewer on a machine that is short of time; a shorter trial has everything twice at least.
 func (r *run) acts() []*act {
 	s := r.cfg.Stage
 	all := []*act{
-		{name: "kill", every: 1600 * time.Millisecond, do: r.killOne},
-		{name: "stop", every: 8 * time.Second, do: r.stopOne},
+		{name: "kill", every: 1400 * time.Millisecond, do: r.killOne},
+		{name: "stop", every: 7 * time.Second, do: r.stopOne},
 		{name: "term", every: 25 * time.Second, do: r.termOne},
-		{name: "store", every: 50 * time.Second, do: r.killStore},
+		{name: "store", every: 45 * time.Second, do: r.killStore},
 	}
 	add := func(can bool, name string, every time.Duration, do func(context.Context) error) {
 		if can {
@@ -105,8 +109,8 @@ func (r *run) wasStarved(d time.Duration) {
 // monkey does what is due, one act after another. What takes its time happens beside.
 func (r *run) monkey(ctx context.Context, end time.Time) error {
 	acts := r.acts()
-	if r.cfg.Calm || len(acts) == 0 {
-		return r.rest(ctx, time.Until(end), time.Until(end)+time.Millisecond)
+	if left := time.Until(end); r.cfg.Calm || len(acts) == 0 {
+		return r.rest(ctx, left, left+time.Millisecond)
 	}
 	for {
 		next := acts[0]
@@ -115,31 +119,54 @@ func (r *run) monkey(ctx context.Context, end time.Time) error {
 				next = a
 			}
 		}
-		if next.next.After(end) {
-			return r.rest(ctx, time.Until(end), time.Until(end)+time.Millisecond)
+		if next.next.After(end) || time.Now().After(end) {
+			break
 		}
-		if wait := max(time.Until(next.next), 20*time.Millisecond); true {
-			if err := r.rest(ctx, wait, wait+time.Millisecond); err != nil {
+		wait := max(time.Until(next.next), 20*time.Millisecond)
+		if err := r.rest(ctx, wait, wait+time.Millisecond); err != nil {
+			return err
+		}
+		if err := r.play(ctx, next); err != nil {
+			return err
+		}
+	}
+	return r.missing(ctx, acts)
+}
+
+// play does one act, and says when it comes again.
+func (r *run) play(ctx context.Context, a *act) error {
+	err := a.do(ctx)
+	if errors.Is(err, errBusy) {
+		a.next = time.Now().Add(300 * time.Millisecond)
+		return nil
+	}
+	// What fell behind is made up for, but not all at once.
+	after := a.next.Add(time.Duration((0.5 + r.chance.Float64()) * float64(a.every)))
+	if least := time.Now().Add(a.every / 8); after.Before(least) {
+		after = least
+	}
+	a.next, a.done = after, true
+	return err
+}
+
+// missing does what a short trial had no time for.
+func (r *run) missing(ctx context.Context, acts []*act) error {
+	for _, a := range acts {
+		if !a.done {
+			r.side.Wait()
+			if err := r.play(ctx, a); err != nil {
 				return err
 			}
 		}
-		if err := next.do(ctx); err != nil {
-			return err
-		}
-		// What fell behind is made up for, but not all at once.
-		after := next.next.Add(time.Duration((0.5 + r.chance.Float64()) * float64(next.every)))
-		if least := time.Now().Add(next.every / 8); after.Before(least) {
-			after = least
-		}
-		next.next = after
 	}
+	return nil
 }
 
 // hit counts something that is done to the store and does it beside, one such thing at a time.
 func (r *run) hit(count *int, event string, do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if !r.busy.TryLock() {
-			return nil // it is down or full already
+			return errBusy
 		}
 		r.show(event, false)
 		r.count(count, 1)

@@ -168,7 +168,7 @@ func StartBouncer(t T, before string) string {
 	dir, at := folder(t, "postgres"), port(t)
 	password, _ := u.User.Password()
 	config := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\n"+
-		"auth_type = plain\nauth_file = users\npool_mode = transaction\ndefault_pool_size = 10\nmax_client_conn = 500\n", u.Hostname(), cmp.Or(u.Port(), "5432"), at)
+		"auth_type = plain\nauth_file = users\npool_mode = transaction\ndefault_pool_size = 10\nmax_client_conn = 500\nserver_login_retry = 1\n", u.Hostname(), cmp.Or(u.Port(), "5432"), at)
 	for name, text := range map[string]string{"config": config, "users": fmt.Sprintf("%q %q\n", u.User.Username(), password)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatalf("%v", err)

@@ -46,9 +46,9 @@ type disk struct {
 }
 
 // newDisk makes a disk for a trial in a folder: a file system in a file if that can be had, otherwise a plain folder.
-func newDisk(dir string) *disk {
+func newDisk(ctx context.Context, dir string) *disk {
 	d := &disk{dir: filepath.Join(dir, "disk"), file: filepath.Join(dir, "disk.img")}
-	if err := d.mount(); err != nil {
+	if err := d.mount(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "the disk of the store cannot be filled:", err)
 	} else {
 		d.image = true
@@ -57,7 +57,7 @@ func newDisk(dir string) *disk {
 	return d
 }
 
-func (d *disk) mount() error {
+func (d *disk) mount(ctx context.Context) error {
 	if err := os.MkdirAll(d.dir, 0o755); err != nil { //nolint:gosec // servers of other users live there
 		return err
 	}
@@ -72,7 +72,7 @@ func (d *disk) mount() error {
 		{"mount", "-o", "loop", d.file, d.dir},
 		{"chmod", "1777", d.dir},
 	} {
-		if out, err := exec.CommandContext(context.Background(), command[0], command[1:]...).CombinedOutput(); err != nil { //nolint:gosec // fixed commands
+		if out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil { //nolint:gosec // fixed commands
 			return fmt.Errorf("%s: %w: %s", command[0], err, out)
 		}
 	}
@@ -103,8 +103,8 @@ func (d *disk) fill() error {
 func (d *disk) free() error { return os.Remove(d.ballast()) }
 
 // close takes the disk away; what is in it is gone if the folder goes.
-func (d *disk) close() {
+func (d *disk) close(ctx context.Context) {
 	if d.image {
-		_ = exec.CommandContext(context.Background(), "umount", "-l", d.dir).Run() //nolint:gosec // it ends with this process at the latest
+		_ = exec.CommandContext(ctx, "umount", "-l", d.dir).Run() //nolint:gosec // it ends with this process at the latest
 	}
 }

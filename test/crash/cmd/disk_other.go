@@ -17,7 +17,7 @@ type disk struct {
 	image bool
 }
 
-func newDisk(dir string) *disk {
+func newDisk(_ context.Context, dir string) *disk {
 	d := &disk{dir: filepath.Join(dir, "disk")}
 	_ = os.MkdirAll(d.dir, 0o700) // opening the store tells
 	return d
@@ -29,4 +29,4 @@ func (*disk) fill() error { return errNoDisk }
 
 func (*disk) free() error { return errNoDisk }
 
-func (*disk) close() {}
+func (*disk) close(context.Context) {}

@@ -52,7 +52,7 @@ func parent(ctx context.Context) error {
 	seconds := flag.Int("seconds", 60, "how long to go on")
 	seed := flag.Uint64("seed", 1, "decides what happens when")
 	rate := flag.Int("rate", 140, "tasks a second")
-	pace := flag.Float64("pace", 1, "how much more often than usual things are done: usual is 1,100 kills in 30 minutes")
+	pace := flag.Float64("pace", 1, "how much more often than usual things are done: usual is 1,280 kills in 30 minutes")
 	only := flag.String("only", "", "do nothing but these, with commas between them: kill, stop, term, store, cut, idle, link, lose, delay, hold, disk")
 	workers := flag.Int("workers", 8, "worker processes at a time")
 	dead := flag.Duration("dead", 0, "dead-after of the workers; 0: the kernel's default")
@@ -70,8 +70,8 @@ func parent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	disk := newDisk(dir)
-	defer disk.close()
+	disk := newDisk(ctx, dir)
+	defer disk.close(context.WithoutCancel(ctx))
 	st, err := setStage(*name, disk, rand.New(rand.NewPCG(*seed, 0x637574))) //nolint:gosec,contextcheck // a seed must repeat the same cuts; a server outlives what starts it
 	if err != nil {
 		return err
@@ -95,6 +95,7 @@ func parent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	report.Engine = *name
 	text, err := json.Marshal(report)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func setStage(engineName string, d *disk, chance *rand.Rand) (st stage, err erro
 	case "postgres", "pgbouncer":
 		alive = setPostgres(t, &st, engineName == "pgbouncer")
 	case "redis", "redis-everysec":
-		cfg := servers.RedisConfig{Fsync: "always", Args: []string{"--auto-aof-rewrite-percentage", "1000"}}
+		cfg := servers.RedisConfig{Fsync: "always"}
 		if engineName != "redis" {
 			cfg.Fsync = "everysec"
 		}
