@@ -8,7 +8,7 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove fuzz bench setup first axe
+.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove fuzz bench setup first axe vuln
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,8 +31,11 @@ test: setup ## vet and all tests on real servers; what a change must pass
 race: setup ## all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
 
-lint: ## golangci-lint, pinned in tools/go.mod; the first run builds it
+lint: ## golangci-lint with gosec, pinned in tools/go.mod; the first run builds it
 	$(LINT) run ./...
+
+vuln: ## govulncheck: known flaws in what is used; it needs the network, or GOVULNDB=file:///copy of https://vuln.go.dev
+	$(if $(GOVULNDB),GOVULNDB=$(GOVULNDB)) $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...
 
 fmt: ## format with gofumpt
 	$(LINT) fmt ./...

@@ -124,10 +124,19 @@ func Local(r *http.Request) bool {
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		return true
+		return near(r)
 	}
 	u, err := url.Parse(origin)
-	return err == nil && loopback(u.Host)
+	return err == nil && loopback(u.Host) && near(r)
+}
+
+// near reports whether the other end of the connection is on this machine: the name in a request is for the asker to say, this is not.
+func near(r *http.Request) bool {
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
+		return true
+	}
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && from.Addr().Unmap().IsLoopback()
 }
 
 func loopback(hostport string) bool {

@@ -250,3 +250,19 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Two texts are never sealed under the same key and nonce: salt and nonce are made anew for each, by chance.
+func TestNoTwoTextsShareSaltAndNonce(t *testing.T) {
+	t.Parallel()
+	r := ring(t)
+	salts, nonces := map[string]bool{}, map[string]bool{}
+	const n = 50_000
+	for range n {
+		text := sealed(t, r, nil)
+		salts[string(text[9:25])] = true
+		nonces[string(text[25:37])] = true
+	}
+	if len(salts) != n || len(nonces) != n {
+		t.Errorf("%d texts have %d salts and %d nonces", n, len(salts), len(nonces))
+	}
+}

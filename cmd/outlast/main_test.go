@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/outlast-go/outlast/cmd/outlast/cli"
+	"github.com/outlast-go/outlast/test/servers"
 )
 
 func TestRun(t *testing.T) {
@@ -67,7 +68,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	code := m.Run()
-	shared.stop()
+	servers.EndShared()
 	os.Exit(code)
 }
 

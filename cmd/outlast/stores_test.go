@@ -1,13 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/outlast-go/outlast/cmd/outlast/engine"
@@ -17,62 +12,14 @@ import (
 	"github.com/outlast-go/outlast/test/servers"
 )
 
-// shared are the servers of all tests of this program. They are started by the first test that needs one, and end with the program.
-var shared = &host{}
-
-type host struct {
-	postgres, redis sync.Once
-	postgresURL     string
-	redisURL        string
-	spaces          atomic.Int64
-	mu              sync.Mutex
-	ends            []func()
-}
-
-func (h *host) Helper() {}
-
-func (h *host) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
-
-func (h *host) Cleanup(end func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ends = append(h.ends, end)
-}
-
-// stop ends the servers.
-func (h *host) stop() {
-	for i := len(h.ends) - 1; i >= 0; i-- {
-		h.ends[i]()
-	}
-}
-
 // stores are URLs of the engines, each with a fresh store.
 func stores(t *testing.T) map[string]string {
 	t.Helper()
-	shared.postgres.Do(func() {
-		if shared.postgresURL = os.Getenv("OUTLAST_TEST_POSTGRES"); shared.postgresURL == "" {
-			shared.postgresURL = servers.StartPostgres(shared).URL()
-		}
-	})
-	shared.redis.Do(func() {
-		if shared.redisURL = os.Getenv("OUTLAST_TEST_REDIS"); shared.redisURL == "" {
-			shared.redisURL = "redis://" + servers.NewRedis(shared, servers.RedisConfig{}).Addr
-		}
-	})
-	space := fmt.Sprintf("cli%d_%d", os.Getpid(), shared.spaces.Add(1))
 	return map[string]string{
-		"sqlite":   "sqlite:" + filepath.Join(t.TempDir(), "a.db"),
-		"postgres": option(shared.postgresURL, "namespace="+space),
-		"redis":    option(shared.redisURL, "namespace="+space),
+		"sqlite":   fresh(t),
+		"postgres": servers.PostgresSpace(t),
+		"redis":    servers.RedisSpace(t),
 	}
-}
-
-// option adds one to a URL.
-func option(url, text string) string {
-	if strings.Contains(url, "?") {
-		return url + "&" + text
-	}
-	return url + "?" + text
 }
 
 // fresh is the URL of a new SQLite store.

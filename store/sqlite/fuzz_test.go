@@ -16,12 +16,17 @@ import (
 func fuzzSpec(kind, key, value string, args []byte, n int64) store.Spec {
 	return store.Spec{
 		ID: store.DeriveID(kind), Kind: kind, Queue: key, Lane: value, Limit: key, Order: store.OrderFail, Priority: int(n), Args: args,
-		Delay: time.Duration(n), DueAt: instant(n), StartBy: 1, Timeout: time.Duration(n),
+		Delay: time.Duration(n), DueAt: due(n), StartBy: 1, Timeout: time.Duration(n),
 		Retry:  store.Retry{Max: int(n), Base: 2, Factor: 1.5, Cap: 3, CrashSpends: n%2 == 0, Exact: n%3 == 0},
 		Unique: store.Unique{Key: key, OnConflict: store.Latest, For: time.Duration(n)}, Fingerprint: value, Group: store.DeriveID(key), Line: n,
 		Parent: store.DeriveID(value), Owned: n%5 == 0, Labels: map[string]string{key: value}, Correlation: kind, Trace: value, Sealed: store.DeriveID("s"),
 		Retention: time.Duration(n),
 	}
+}
+
+// due is an instant that is stored as it is: one in the first or last year that nanoseconds reach is not.
+func due(n int64) time.Time {
+	return instant(n / 2)
 }
 
 // A record is read as it was written, whatever is in it, and also from the beginning of a longer one of a later version.

@@ -33,6 +33,9 @@ func openWriter(ctx context.Context, cfg Config) (_ *conn, version string, err e
 	if err := checkPlace(cfg.Path); err != nil {
 		return nil, "", err
 	}
+	if err := create(cfg.Path); err != nil {
+		return nil, "", err
+	}
 	raw, err := sqlite.OpenConn(cfg.Path, sqlite.OpenReadWrite, sqlite.OpenCreate)
 	if err != nil {
 		return nil, "", err
@@ -55,6 +58,18 @@ func openWriter(ctx context.Context, cfg Config) (_ *conn, version string, err e
 		}
 	}
 	return c, version, nil
+}
+
+// create makes a new file its owner's alone: it holds what tasks carry. The files beside it get its mode. One that is there is left as it is.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // checkPlace says what is wrong with the place of a file.

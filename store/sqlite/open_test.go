@@ -103,3 +103,29 @@ func TestAFileOfTheFirstSchemaIsBroughtUpToDate(t *testing.T) {
 		t.Errorf("PutChunk = %v in a file of schema %d, ID %q; want it to work", err, s.Info().Schema, s.Info().ID)
 	}
 }
+
+// A new file is its owner's alone, and so is what stands beside it; one that is there keeps its mode.
+func TestANewFileIsItsOwnersAlone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "new.db")
+	s := mustOpen(t, path)
+	if _, err := s.Submit(t.Context(), store.SubmitRequest{Specs: []store.Spec{newSpec()}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v; want 0600", name, info.Mode(), err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o660); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, path)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("after it was opened again: %v, %v; want 0660", info.Mode(), err)
+	}
+}

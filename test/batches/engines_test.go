@@ -8,9 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/outlast-go/outlast/cmd/outlast/engine"
@@ -31,7 +28,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	endServers()
 	servers.EndShared()
 	os.Exit(code)
 }
@@ -46,8 +42,6 @@ type place struct {
 	open   func(t testing.TB) store.Store
 }
 
-var namespace atomic.Int64
-
 // newPlace makes an empty store of an engine.
 func newPlace(t testing.TB, name string) place {
 	t.Helper()
@@ -60,14 +54,9 @@ func newPlace(t testing.TB, name string) place {
 	case "sqlite":
 		p.url = "sqlite:" + filepath.Join(t.TempDir(), "batches.db")
 	case "postgres":
-		p.url = sharedPostgres(t).URL(fmt.Sprintf("namespace=batches_%d", namespace.Add(1)))
+		p.url = servers.PostgresSpace(t)
 	case "redis":
-		p.url = servers.SharedRedis(t)
-		between := "?"
-		if strings.Contains(p.url, "?") {
-			between = "&"
-		}
-		p.url += fmt.Sprintf("%snamespace=batches_%d", between, namespace.Add(1))
+		p.url = servers.RedisSpace(t)
 	default:
 		t.Fatalf("no engine %q", name)
 	}
@@ -81,32 +70,6 @@ func newPlace(t testing.TB, name string) place {
 		return st
 	}
 	return p
-}
-
-// The private server of all tests of this program.
-var private struct {
-	once sync.Once
-	srv  *servers.Postgres
-	end  []func()
-}
-
-type privateT struct{ testing.TB }
-
-func (privateT) Cleanup(end func()) { private.end = append(private.end, end) }
-
-func sharedPostgres(t testing.TB) *servers.Postgres {
-	t.Helper()
-	private.once.Do(func() { private.srv = servers.StartPostgres(privateT{t}) })
-	if private.srv == nil {
-		t.Fatal("the server did not start; see the first test that needed it")
-	}
-	return private.srv
-}
-
-func endServers() {
-	for _, end := range private.end {
-		end()
-	}
 }
 
 // on runs a test on each engine.

@@ -1,16 +1,8 @@
 package endpoints_test
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/store/memory"
@@ -33,8 +25,8 @@ type kind struct {
 var engines = []kind{
 	{"memory", openMemory, nil},
 	{"sqlite", openSQLite, func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "tasks.db") }},
-	{"postgres", openPostgres, postgresURL},
-	{"redis", openRedis, redisURL},
+	{"postgres", openPostgres, func(t testing.TB) string { return servers.PostgresSpace(t) }},
+	{"redis", openRedis, func(t testing.TB) string { return servers.RedisSpace(t) }},
 }
 
 func openMemory(_ testing.TB, timing store.Timing) func() store.Store {
@@ -51,7 +43,7 @@ func openSQLite(t testing.TB, timing store.Timing) func() store.Store {
 }
 
 func openPostgres(t testing.TB, timing store.Timing) func() store.Store {
-	url := postgresURL(t)
+	url := servers.PostgresSpace(t)
 	return func() store.Store {
 		st, err := postgres.Open(t.Context(), url, postgres.Config{Timing: timing, Conns: 4})
 		return opened(t, st, err)
@@ -59,7 +51,7 @@ func openPostgres(t testing.TB, timing store.Timing) func() store.Store {
 }
 
 func openRedis(t testing.TB, timing store.Timing) func() store.Store {
-	url := redisURL(t)
+	url := servers.RedisSpace(t)
 	return func() store.Store {
 		st, err := redis.Open(t.Context(), url, redis.Config{Timing: timing})
 		return opened(t, st, err)
@@ -74,45 +66,4 @@ func opened(t testing.TB, st store.Store, err error) store.Store {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	return st
-}
-
-var namespaces atomic.Int64
-
-// namespace is a name that nobody else on the server has.
-func namespace() string {
-	return fmt.Sprintf("endpoints_%d_%d_%d", os.Getpid(), time.Now().Unix(), namespaces.Add(1))
-}
-
-// inNamespace adds one to the URL of a server.
-func inNamespace(url, name string) string {
-	url = strings.TrimRight(url, "?&")
-	if strings.Contains(url, "?") {
-		return url + "&namespace=" + name
-	}
-	return url + "?namespace=" + name
-}
-
-// postgresURL is an empty namespace of the shared server, which goes with the test.
-func postgresURL(t testing.TB) string {
-	t.Helper()
-	url, name := servers.SharedPostgres(t), namespace()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the test's own is over
-		defer cancel()
-		conn, err := pgx.Connect(ctx, url)
-		if err == nil {
-			_, err = conn.Exec(ctx, "drop schema if exists "+name+" cascade")
-			_ = conn.Close(ctx)
-		}
-		if err != nil {
-			t.Errorf("drop %s: %v", name, err)
-		}
-	})
-	return inNamespace(url, name)
-}
-
-// redisURL is an empty namespace of the shared server.
-func redisURL(t testing.TB) string {
-	t.Helper()
-	return inNamespace(servers.SharedRedis(t), namespace())
 }

@@ -17,7 +17,7 @@ for dir in $(git ls-files '*_test.go' | xargs grep -l '^func Fuzz' | xargs -n 1 
 	for target in $wanted; do
 		count=$((count + 1))
 		echo "== $dir $target"
-		(cd "$dir" && "$made/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "${FUZZTIME:-30s}" \
+		(cd "$dir" && "$made/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "${FUZZTIME:-30s}" -test.fuzzminimizetime 2s \
 			-test.parallel "${PARALLEL:-2}" -test.fuzzcachedir "$cache/$dir") || failed=$((failed + 1))
 	done
 done

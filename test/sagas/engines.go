@@ -3,13 +3,8 @@
 package sagas
 
 import (
-	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,8 +35,8 @@ var engines = []engine{
 		return func() store.Store { return st }
 	}},
 	{"sqlite", true, openSQLite},
-	{"postgres", false, func(t testing.TB) func() store.Store { return openURL(t, postgresURL(t)) }},
-	{"redis", false, func(t testing.TB) func() store.Store { return openURL(t, redisURL(t)) }},
+	{"postgres", false, func(t testing.TB) func() store.Store { return openURL(t, servers.PostgresSpace(t)) }},
+	{"redis", false, func(t testing.TB) func() store.Store { return openURL(t, servers.RedisSpace(t)) }},
 }
 
 func openSQLite(t testing.TB) func() store.Store {
@@ -62,54 +57,6 @@ func openURL(t testing.TB, url string) func() store.Store {
 		}
 		t.Cleanup(func() { _ = st.Close() })
 		return st
-	}
-}
-
-// server is one PostgreSQL for all tests of this program, whose cleanups TestMain runs.
-var server struct {
-	once sync.Once
-	url  string
-	end  []func()
-	seq  atomic.Int64
-}
-
-// lasting is a test that ends with the program.
-type lasting struct{ testing.TB }
-
-func (lasting) Cleanup(end func()) { server.end = append(server.end, end) }
-
-// postgresURL is a namespace of its own, on the server of OUTLAST_TEST_POSTGRES or a private one.
-func postgresURL(t testing.TB) string {
-	t.Helper()
-	server.once.Do(func() {
-		if server.url = os.Getenv("OUTLAST_TEST_POSTGRES"); server.url == "" {
-			server.url = servers.StartPostgres(lasting{t}).URL()
-		}
-	})
-	if server.url == "" {
-		t.Fatal("the server did not start; see the first test that needed it")
-	}
-	return withOption(server.url, fmt.Sprintf("namespace=saga_%d_%d", os.Getpid(), server.seq.Add(1)))
-}
-
-// redisURL is a namespace of its own.
-func redisURL(t testing.TB) string {
-	t.Helper()
-	return withOption(servers.SharedRedis(t), fmt.Sprintf("namespace=saga-%d-%d", os.Getpid(), server.seq.Add(1)))
-}
-
-func withOption(url, option string) string {
-	if !strings.Contains(url, "?") {
-		return url + "?" + option
-	}
-	return url + "&" + option
-}
-
-// endServers ends what the tests have started.
-func endServers() {
-	servers.EndShared()
-	for _, end := range server.end {
-		end()
 	}
 }
 

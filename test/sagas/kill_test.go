@@ -20,6 +20,7 @@ import (
 	"github.com/outlast-go/outlast/kernel/kerneltest"
 	"github.com/outlast-go/outlast/saga"
 	"github.com/outlast-go/outlast/saga/sagatest"
+	"github.com/outlast-go/outlast/test/servers"
 )
 
 // trial is one saga that two worker processes run, and one death.
@@ -38,8 +39,8 @@ var places = []struct {
 	tx   bool
 }{
 	{"sqlite", func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "saga.db") }, true},
-	{"postgres", postgresURL, true},
-	{"redis", redisURL, false},
+	{"postgres", func(t testing.TB) string { return servers.PostgresSpace(t) }, true},
+	{"redis", func(t testing.TB) string { return servers.RedisSpace(t) }, false},
 }
 
 // commits is how many there are: forward, and with the whole rollback. A transaction is two: its own, and the settling of what it has staged.

@@ -19,6 +19,7 @@ import (
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/saga"
 	"github.com/outlast-go/outlast/store/storetest"
+	"github.com/outlast-go/outlast/test/servers"
 )
 
 // TestMain lets this binary be a worker process as well. Most tests wait for time to pass, so many run at once.
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
-	endServers()
+	servers.EndShared()
 	os.Exit(code)
 }
 

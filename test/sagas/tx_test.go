@@ -18,6 +18,7 @@ import (
 	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/store/postgres"
 	"github.com/outlast-go/outlast/store/storetest"
+	"github.com/outlast-go/outlast/test/servers"
 )
 
 // books is a saga whose step writes a line, and whose undo writes another.
@@ -133,17 +134,17 @@ func bookOnce(t *testing.T, db store.Store, l *ledger, name string, async, fails
 // The transactions of a user's own connections do the same, those of pgx and those of database/sql.
 func TestTxStepsOnTheUsersOwnConnections(t *testing.T) {
 	t.Parallel()
-	url := postgresURL(t)
+	url := servers.PostgresSpace(t)
 	db, ok := openURL(t, url)().(*postgres.Store)
 	if !ok {
 		t.Fatalf("no store of PostgreSQL")
 	}
-	plain, err := sql.Open("pgx", server.url)
+	plain, err := sql.Open("pgx", servers.SharedPostgres(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = plain.Close() })
-	conn, err := pgx.Connect(t.Context(), server.url)
+	conn, err := pgx.Connect(t.Context(), servers.SharedPostgres(t))
 	if err != nil {
 		t.Fatal(err)
 	}

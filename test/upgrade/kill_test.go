@@ -101,11 +101,9 @@ func TestAProgramKilledInAMigrationOfSQLiteLosesNothing(t *testing.T) {
 func TestAProgramKilledInAMigrationOfPostgresLosesNothing(t *testing.T) {
 	t.Parallel()
 	url := restore(t, "testdata/postgres-1.gz")
-	n := 1
+	n, seen := 1, map[string]bool{}
 	for ; n < 200 && killed(t, url, n); n++ {
-		if version := schemaOf(t, url); version != "1" && version != "3" {
-			t.Fatalf("after the death at %d the schema is %s", n, version)
-		}
+		seen[schemaOf(t, url)] = true
 	}
 	t.Logf("killed at %d places", n-1)
 	if n < 10 || n == 200 {
@@ -114,6 +112,11 @@ func TestAProgramKilledInAMigrationOfPostgresLosesNothing(t *testing.T) {
 	st := opened(t, url)
 	asLeft(t, st)
 	clean(t, st)
+	for version := range seen {
+		if version != "1" && version != strconv.Itoa(st.Info().Schema) {
+			t.Errorf("after a death the schema was %s", version)
+		}
+	}
 }
 
 func schemaOf(t *testing.T, url string) string {

@@ -39,32 +39,14 @@ func TestMain(m *testing.M) {
 		code = m.Run()
 	}
 	servers.EndShared()
-	for _, end := range postgres.end {
-		end()
-	}
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 
-// postgres is one server for all tests; they keep apart by their namespaces.
-var postgres struct {
-	once sync.Once
-	url  string
-	end  []func()
-}
-
-// lasting is a T whose clean-up is done by TestMain.
-type lasting struct{ servers.T }
-
-func (lasting) Cleanup(end func()) { postgres.end = append(postgres.end, end) }
-
 // engines are the stores a daemon is tried on.
 var engines = map[string]func(testing.TB) string{
 	"sqlite": func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "outlast.db") },
-	"postgres": func(t testing.TB) string {
-		postgres.once.Do(func() { postgres.url = servers.StartPostgres(lasting{t}).URL() })
-		return postgres.url
-	},
+	"postgres": func(t testing.TB) string { return servers.SharedPostgres(t) },
 	"redis": func(t testing.TB) string { return servers.SharedRedis(t) },
 }
 

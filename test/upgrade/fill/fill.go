@@ -45,7 +45,7 @@ func spec(name string) store.Spec {
 	case "later":
 		s.Delay = 100 * 365 * 24 * time.Hour
 	case "soon":
-		s.Delay = time.Second
+		s.Delay = time.Minute
 	case "limited":
 		s.Limit = "lim"
 	case "first", "second": // the second goes before the first: its id is the smaller one
@@ -136,7 +136,7 @@ func run(ctx context.Context, st store.Store, name string) error {
 	case "cancelled":
 		out = store.Outcome{Kind: store.OutcomeCancel, Reason: "enough"}
 	case "retried":
-		out = store.Outcome{Kind: store.OutcomeRetry, Delay: time.Second, Error: &store.Error{Message: "not yet"}}
+		out = store.Outcome{Kind: store.OutcomeRetry, Delay: time.Minute, Error: &store.Error{Message: "not yet"}}
 	case "asked":
 		_, err := st.Cancel(ctx, f.ID, "enough")
 		return err
