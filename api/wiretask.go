@@ -55,6 +55,7 @@ type Task struct {
 	Parent       string            `json:"parent,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	Correlation  string            `json:"correlation,omitempty"`
+	Trace        string            `json:"trace,omitempty"`
 	CreatedAt    time.Time         `json:"createdAt"`
 	DueAt        time.Time         `json:"dueAt,omitzero"`
 	StartedAt    time.Time         `json:"startedAt,omitzero"`
@@ -76,7 +77,7 @@ func taskOf(t *kernel.Task, payloads bool) Task {
 	v := Task{
 		ID: t.ID.String(), Kind: t.Kind, Queue: t.Queue, Lane: t.Lane, Limit: t.Limit, Priority: t.Priority, State: string(t.Read()), Reason: t.Reason,
 		Asked: t.Asked, Attempts: t.Attempts, MaxAttempts: max(t.Retry.Max, 1), Crashes: t.Crashes, Suspect: t.Suspect, Round: t.Round,
-		Version: t.Version, Worker: t.Worker, Group: idText(t.Group), Parent: idText(t.Parent), Labels: t.Labels, Correlation: t.Correlation,
+		Version: t.Version, Worker: t.Worker, Group: idText(t.Group), Parent: idText(t.Parent), Labels: t.Labels, Correlation: t.Correlation, Trace: t.Trace,
 		CreatedAt: t.CreatedAt, DueAt: t.DueAt, StartedAt: t.StartedAt, DeadlineAt: t.DeadlineAt, EndedAt: t.EndedAt, UpdatedAt: t.UpdatedAt, ExpireAt: t.ExpireAt,
 	}
 	if p := t.Progress; !p.At.IsZero() {
