@@ -126,12 +126,21 @@ var metricHelp = []struct{ name, kind, help string }{
 	{"outlast_recovery_age_seconds", "gauge", "Time since the last recovery pass of this process was answered."},
 }
 
-// metrics writes the text that Prometheus reads.
+// metrics answers with the text that Prometheus reads.
 func metrics(q *request) error {
-	all := q.s.counters.snapshot()
-	for name, k := range q.s.spaces() {
-		if err := q.gauges(all, name, k); err != nil {
-			return err
+	text, err := q.s.Metrics(q)
+	if err != nil {
+		return err
+	}
+	return q.text("%s", text)
+}
+
+// Metrics returns what /metrics tells, for who sends it elsewhere.
+func (s *Server) Metrics(ctx context.Context) (string, error) {
+	all := s.counters.snapshot()
+	for name, k := range s.spaces() {
+		if err := gauges(ctx, all, name, k); err != nil {
+			return "", err
 		}
 	}
 	names := slices.Sorted(maps.Keys(all))
@@ -144,12 +153,12 @@ func metrics(q *request) error {
 			}
 		}
 	}
-	return q.text("%s", b.String())
+	return b.String(), nil
 }
 
 // gauges measures a namespace.
-func (q *request) gauges(all map[string]float64, space string, k *kernel.Kernel) error {
-	queues, err := queueHealth(q, k)
+func gauges(ctx context.Context, all map[string]float64, space string, k *kernel.Kernel) error {
+	queues, err := queueHealth(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -168,7 +177,7 @@ func (q *request) gauges(all map[string]float64, space string, k *kernel.Kernel)
 		}
 		set("outlast_queue_paused", of, paused)
 	}
-	workers, err := k.Workers(q)
+	workers, err := k.Workers(ctx)
 	if err != nil {
 		return err
 	}

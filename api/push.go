@@ -92,6 +92,9 @@ func (p *Push) handler(target string) kernel.Handler {
 			req.Timeouts = call.Timeouts{Total: max(time.Until(until)-pushMargin, pushMargin), Idle: max(time.Until(until), pushMargin)}
 			req.Header.Set(HeaderDeadline, until.UTC().Format(time.RFC3339))
 		}
+		if t.Trace != "" {
+			req.Header.Set("Traceparent", t.Trace)
+		}
 		if p.signed {
 			req.Sign = signer
 		}

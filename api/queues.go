@@ -37,16 +37,16 @@ func listQueues(q *request, _ none) (Queues, error) {
 	return Queues{Queues: list}, err
 }
 
-func queueHealth(q *request, k *kernel.Kernel) ([]Queue, error) {
-	all, err := k.Queues(q)
+func queueHealth(ctx context.Context, k *kernel.Kernel) ([]Queue, error) {
+	all, err := k.Queues(ctx)
 	if err != nil {
 		return nil, err
 	}
-	workers, err := k.Workers(q)
+	workers, err := k.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now, err := k.Now(q)
+	now, err := k.Now(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -38,12 +38,21 @@ func submitTask(q *request, in NewTask) (Submitted, error) {
 	if err != nil {
 		return Submitted{}, err
 	}
+	spec.Trace = q.trace(spec.Trace)
 	got, err := q.k.Submit(q, spec)
 	if err != nil {
 		return Submitted{}, err
 	}
 	q.w.Header().Set("Location", "/v1/tasks/"+got.ID.String())
 	return Submitted{ID: got.ID.String(), State: string(got.State), Existed: got.Existed}, nil
+}
+
+// trace is the trace of a task: what it says itself, else that of the request.
+func (q *request) trace(own string) string {
+	if h := q.r.Header.Get("Traceparent"); own == "" && len(h) <= 200 {
+		return h
+	}
+	return own
 }
 
 // Batch is many tasks at once.
@@ -72,6 +81,7 @@ func submitMany(q *request, in Batch) (Answers, error) {
 			answers.Tasks[i] = refused(in.Tasks[i].ID, err)
 			continue
 		}
+		spec.Trace = q.trace(spec.Trace)
 		specs, places = append(specs, spec), append(places, i)
 	}
 	got, err := q.k.SubmitMany(q, specs)

@@ -85,6 +85,7 @@ type NewTask struct {
 	Group       string            `json:"group,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Correlation string            `json:"correlation,omitempty"`
+	Trace       string            `json:"trace,omitempty"` // a traceparent, as W3C Trace Context writes it; default: the header of the request
 	Retention   Span              `json:"retention,omitempty"`
 	OnEnd       *NewTask          `json:"onEnd,omitempty"`
 }
@@ -106,7 +107,7 @@ func (n *NewTask) spec() (kernel.Spec, error) {
 	s := kernel.Spec{
 		ID: id, Kind: n.Kind, Queue: n.Queue, Lane: n.Lane, Limit: n.Limit, Order: kernel.Order(n.Order), Priority: n.Priority, Args: args,
 		Delay: time.Duration(n.Delay), DueAt: n.DueAt, StartBy: time.Duration(n.StartBy), Timeout: time.Duration(n.Timeout),
-		Retry: n.Retry.policy(), Group: group, Labels: n.Labels, Correlation: n.Correlation, Retention: time.Duration(n.Retention),
+		Retry: n.Retry.policy(), Group: group, Labels: n.Labels, Correlation: n.Correlation, Trace: n.Trace, Retention: time.Duration(n.Retention),
 	}
 	if n.Unique != nil {
 		s.Unique = kernel.Unique{Key: n.Unique.Key, OnConflict: kernel.Conflict(n.Unique.OnConflict), For: time.Duration(n.Unique.For)}

@@ -36,6 +36,7 @@ func serveFlags() []cli.Flag {
 		{Name: "max-upload", Kind: cli.Number, Value: "BYTES", Default: "1073741824", Min: 1, Help: "largest batch that is uploaded; it is kept in a temporary file until its rows are stored"},
 		{Name: "dead-after", Kind: cli.Span, Value: "TIME", Default: "15s", Help: "how long the daemon may be silent before others take its tasks"},
 		{Name: "shutdown-timeout", Kind: cli.Span, Value: "TIME", Default: "30s", Help: "how long runs may go on after SIGTERM"},
+		{Name: "otlp-endpoint", Value: "URL", Shown: "OTEL_EXPORTER_OTLP_ENDPOINT, else nothing is sent", Help: "collector of OpenTelemetry that gets traces and metrics, by OTLP over HTTP"},
 		{Name: "log-format", Value: "FORMAT", Default: "text", Words: []string{"text", "json"}, Help: "of the log, which goes to the standard error"},
 		{Name: "log-level", Value: "LEVEL", Default: "info", Words: []string{"debug", "info", "warn", "error"}, Help: "least level that is logged"},
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/outlast-go/outlast/cmd/outlast/engine"
 	"github.com/outlast-go/outlast/cmd/outlast/rowcall"
 	"github.com/outlast-go/outlast/kernel"
+	"github.com/outlast-go/outlast/otlp"
 	"github.com/outlast-go/outlast/store"
 )
 
@@ -55,6 +56,7 @@ type daemon struct {
 	stores  []store.Store
 	kernels []*kernel.Kernel
 	spaces  map[string]api.Space
+	otlp    *otlp.Exporter // nil: nothing is sent
 }
 
 func serve(ctx context.Context, l *cli.Line) (err error) {
@@ -104,6 +106,9 @@ func (d *daemon) configure() (err error) {
 		return err
 	}
 	if err := d.guard(); err != nil {
+		return err
+	}
+	if err := d.telemetry(); err != nil {
 		return err
 	}
 	if (l.Text("tls-cert") == "") != (l.Text("tls-key") == "") {
@@ -208,6 +213,9 @@ func (d *daemon) space(ctx context.Context, namespace string) (s api.Space, err 
 			s.Observe(name, e)
 		}
 	}
+	if d.otlp != nil {
+		cfg.Around = append(cfg.Around, d.otlp.Around)
+	}
 	if s.Kernel, err = kernel.New(st, cfg); err != nil {
 		return s, err
 	}
@@ -287,8 +295,14 @@ func (d *daemon) run(ctx context.Context, listener net.Listener) error {
 			stop(served)
 		}
 	})
+	sent, hush := context.WithCancel(base)
+	defer hush()
+	if d.otlp != nil {
+		serving.Go(func() { _ = d.otlp.Run(sent) }) // it ends without an error
+	}
 	d.announce(listener)
 	running.Wait()
+	hush()
 	hangUp()
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()

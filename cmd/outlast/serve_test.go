@@ -69,6 +69,7 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 		{2, "takes one value", []string{"--config", file("c.yaml", "listen: [a, b]\n")}},
 		{2, "cannot be read", []string{"--config", filepath.Join(dir, "none.yaml")}},
 		{2, "must be a number from 1", []string{"--config", file("d.yaml", "slots: {default: many}\n")}},
+		{2, "http://localhost:4318", []string{"--otlp-endpoint", "localhost:4318"}},
 		{2, "belong together", []string{"--tls-cert", "x"}},
 		{2, "10.0.0.0/8", []string{"--allow-net", "x"}},
 		{2, "1 to 65535", []string{"--allow-port", "0"}},

@@ -28,6 +28,7 @@ var rooms = slices.Concat(
 	[]room{
 		{name: "api", ours: outer},
 		{name: "web", ours: outer},
+		{name: "otlp", ours: []string{"kernel"}},
 		{name: "saga/sagatest", ours: []string{"saga", "kernel", "store", "store/memory"}},
 		{name: "kernel/kerneltest", ours: []string{"kernel", "store", "store/memory"}},
 		{name: "kernel", ours: []string{"store", "seal", "blob", "internal/..."}},
@@ -53,7 +54,7 @@ var (
 	// outer is what stands above the faces.
 	outer = slices.Concat(faces, []string{"kernel", "internal/..."})
 	// all is every room that a program may be made of; the demo is a trial of crashes that people watch.
-	all = slices.Concat(outer, engines, []string{"api", "web", "store", "store/fsck", "seal", "blob/...", "cmd/...", "test/crash"})
+	all = slices.Concat(outer, engines, []string{"api", "web", "otlp", "store", "store/fsck", "seal", "blob/...", "cmd/...", "test/crash"})
 	// proving is what tests may import beside what their package may.
 	proving = room{
 		ours: []string{"store", "store/memory", "store/storetest", "store/fsck", "kernel", "kernel/kerneltest", "saga/sagatest", "blob/...", "internal/...", "test/mutant", "test/servers"},

@@ -91,11 +91,15 @@ type line struct {
 	out  []byte
 }
 
-// lines opens connections to the daemon.
+// lines opens connections to the daemon that submit what nobody takes up.
 func (p *place) lines(n int) (all []*line) {
 	p.Helper()
+	return p.linesFor(n, `{"kind":"k","queue":"nobody","args":1}`)
+}
+
+func (p *place) linesFor(n int, body string) (all []*line) {
+	p.Helper()
 	host := strings.TrimPrefix(p.url, "http://")
-	const body = `{"kind":"k","queue":"nobody","args":1}`
 	request := fmt.Sprintf("POST /v1/tasks HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
 		host, p.token, len(body), body)
 	for range n {
