@@ -73,4 +73,5 @@ bench: setup ## measure side by side with other libraries and the bare stores: B
 setup: ## fetch what the tests need: modules, and PostgreSQL, pgbouncer, Redis and an S3 server to start private ones from
 	@$(GO) mod download
 	@$(GO) tool -n -modfile=tools/s3/go.mod versitygw >/dev/null
+	@cd tools/openapi && $(GO) mod download
 	@test/servers/install.sh

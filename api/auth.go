@@ -47,10 +47,7 @@ type principal struct {
 
 // admit finds out who asks, and whether they may. It sets the kernel of their namespace.
 func (s *Server) admit(q *request, want Scope) *endpoint.Problem {
-	address, _, err := net.SplitHostPort(q.r.RemoteAddr)
-	if err != nil {
-		address = q.r.RemoteAddr
-	}
+	address := addressOf(q.r)
 	q.who, q.k = principal{name: address, scopes: Scopes()}, s.k
 	if p := s.identify(q, want); p != nil {
 		// Who guesses is slowed down by the address.
@@ -79,12 +76,25 @@ func (s *Server) tooMany(q *request) *endpoint.Problem {
 	return problem(http.StatusTooManyRequests, "too_many", "too many requests; come again in a second")
 }
 
+// Slow counts a bad token of an address elsewhere in the daemon, and reports whether there were too many lately.
+func (s *Server) Slow(r *http.Request) bool {
+	return !s.limiter.allow("refused "+addressOf(r), guessRate)
+}
+
+func addressOf(r *http.Request) string {
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return address
+}
+
 func (s *Server) identify(q *request, want Scope) *endpoint.Problem {
 	if want == Public {
 		return nil
 	}
 	if s.cfg.Tokens == nil {
-		if s.cfg.Open || local(q.r) {
+		if s.cfg.Open || Local(q.r) {
 			return nil
 		}
 		return problem(http.StatusForbidden, "not_local", "without tokens only a loopback address may be asked, and not from a page of another site")
@@ -106,9 +116,9 @@ func (s *Server) identify(q *request, want Scope) *endpoint.Problem {
 	return nil
 }
 
-// local reports whether a request came to a loopback address under a loopback name, and from no page of another site: a browser can be made
+// Local reports whether a request came to a loopback address under a loopback name, and from no page of another site: a browser can be made
 // to ask 127.0.0.1 under a name of the asker's choice.
-func local(r *http.Request) bool {
+func Local(r *http.Request) bool {
 	if !loopback(r.Host) {
 		return false
 	}

@@ -19,6 +19,7 @@ const signer = "callback"
 // Calls makes the calls that the API is asked for, and tells their ends to a URL or to a kind of tasks.
 type Calls struct {
 	k                 *kernel.Kernel
+	client            *call.Client
 	signed            bool
 	plain, back, told *call.Call // without a callback, with one, and the callbacks to URLs
 }
@@ -33,7 +34,7 @@ func NewCalls(k *kernel.Kernel, cfg call.ClientConfig, secrets ...string) (*Call
 	if err != nil {
 		return nil, err
 	}
-	c := &Calls{k: k, signed: len(secrets) > 0}
+	c := &Calls{k: k, client: client, signed: len(secrets) > 0}
 	nothing := call.Callback{
 		OnComplete: func(context.Context, *call.Response) error { return nil },
 		OnError:    func(context.Context, *call.Error) error { return nil },
@@ -61,6 +62,9 @@ func NewCalls(k *kernel.Kernel, cfg call.ClientConfig, secrets ...string) (*Call
 	}
 	return c, nil
 }
+
+// Client is what sends them: for its statistics.
+func (c *Calls) Client() *call.Client { return c.client }
 
 // Callback says who is told how a call ended: a URL, or a kind of tasks.
 type Callback struct {

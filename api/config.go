@@ -20,9 +20,13 @@ type Config struct {
 	Spaces map[string]Space
 	// Calls makes the calls of POST /v1/calls. Default nil: there are none.
 	Calls *Calls
+	// Recipes send the requests of batches whose rows are requests. Default nil: there are none.
+	Recipes Recipes
 
 	// MaxBody bounds a request, in bytes. Default 8 MiB.
 	MaxBody int64
+	// MaxUpload bounds the rows of a batch, in bytes. Default 1 GiB.
+	MaxUpload int64
 	// MaxWait bounds how long a request may wait for something. Default 60 s.
 	MaxWait time.Duration
 	// StoreTimeout is how long a request waits for a store that does not answer. Default 15 s.
@@ -39,13 +43,17 @@ type Config struct {
 
 // Space is a namespace: its kernel, and what makes its calls, if there is something.
 type Space struct {
-	Kernel *kernel.Kernel
-	Calls  *Calls
+	Kernel  *kernel.Kernel
+	Calls   *Calls
+	Recipes Recipes
 }
 
 func (c Config) withDefaults() Config {
 	if c.MaxBody <= 0 {
 		c.MaxBody = 8 << 20
+	}
+	if c.MaxUpload <= 0 {
+		c.MaxUpload = 1 << 30
 	}
 	if c.MaxWait <= 0 {
 		c.MaxWait = time.Minute

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,15 +20,23 @@ import (
 // The served document is true: real answers on all routes are as it says.
 func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	t.Parallel()
-	p := begin(t, setup{handles: map[string]kernel.Handler{"local": func(context.Context, *kernel.Run) (kernel.Outcome, error) {
+	var fail atomic.Bool
+	fail.Store(true)
+	p := begin(t, setup{serve: pricing(&fail).Serve, handles: map[string]kernel.Handler{"local": func(context.Context, *kernel.Run) (kernel.Outcome, error) {
 		return kernel.Done([]byte("\xff\x00")), nil
 	}}})
 	p.tasks()
 	p.work()
 	p.calls()
 	p.groups()
+	p.batches(&fail)
 	p.settings()
 	p.info()
+	if out, err := judge(t, p.doc, p.exchanges); err != nil {
+		t.Errorf("by the validator: %v\n%s", err, out)
+	} else {
+		t.Log(strings.TrimSpace(out))
+	}
 	paths, _ := p.doc["paths"].(map[string]any)
 	for path, ops := range paths {
 		for method := range ops.(map[string]any) {

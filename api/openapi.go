@@ -24,7 +24,10 @@ func Document() map[string]any {
 	text := object{"type": "string"}
 	set.All["Problem"] = object{
 		"type": "object", "required": []any{"type", "title", "status", "code"},
-		"properties": object{"type": text, "title": text, "status": object{"type": "integer"}, "detail": text, "code": text},
+		"properties": object{
+			"type": text, "title": text, "status": object{"type": "integer"}, "detail": text, "code": text,
+			"bad": object{"type": "integer", "description": "of bad_rows: how many"}, "badRows": object{"type": "array", "items": set.Of(reflect.TypeFor[BadRow]())},
+		},
 	}
 	paths := object{}
 	for _, r := range routes() {
@@ -77,6 +80,13 @@ func (r route) describe(set *schema.Set) object {
 	if r.in != nil {
 		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": set.Of(r.in)}}}
 	}
+	if len(r.takes) > 0 {
+		content := object{}
+		for _, media := range r.takes {
+			content[media] = object{"schema": object{"type": "string"}}
+		}
+		op["requestBody"] = object{"required": true, "content": content}
+	}
 	if list := r.parameters(); len(list) > 0 {
 		op["parameters"] = list
 	}
@@ -87,7 +97,7 @@ func (r route) describe(set *schema.Set) object {
 var refusalText = map[int]string{
 	400: "the request is malformed", 401: "there is no token, or not a good one", 403: "the token does not allow it",
 	404: "there is no such thing in this namespace", 409: "not possible as it stands; code fenced: the task belongs to another",
-	413: "the request is too large", 415: "the body is not JSON", 422: "the request can never be accepted", 429: "too many requests",
+	413: "the request is too large", 415: "the body is not of the type that is wanted", 422: "the request can never be accepted", 429: "too many requests",
 	500: "something went wrong", 501: "this daemon does not do that", 503: "the store did not answer: repeat it with the same id or nonce",
 }
 
@@ -97,7 +107,7 @@ func (r route) statuses() []int {
 	if r.scope != Public {
 		list = append(list, 401, 403, 503)
 	}
-	if r.in != nil {
+	if r.in != nil || len(r.takes) > 0 {
 		list = append(list, 400, 413, 415, 422)
 	} else if r.scope != Public {
 		list = append(list, 400, 422)

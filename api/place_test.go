@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -30,11 +31,14 @@ type place struct {
 	*testing.T
 	k     *kernel.Kernel
 	url   string
+	media string // of bodies; empty: JSON
 	host  string // sent as the Host; empty: the server's own
 	token string
 	doc   map[string]any
 	log   *safe
 	asked map[string]bool // "get /v1/tasks": answered well at least once
+
+	exchanges []exchange
 }
 
 // secretText signs callbacks in tests.
@@ -120,7 +124,7 @@ func (p *place) send(method, path string, body any) *answer {
 		p.Fatal(err)
 	}
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", cmp.Or(p.media, "application/json"))
 	}
 	if p.token != "" {
 		req.Header.Set("Authorization", "Bearer "+p.token)
@@ -153,6 +157,7 @@ func (p *place) do(want int, template string, body, v any, path ...any) *answer 
 	}
 	a := p.send(method, at, body)
 	p.check(method, pattern, a)
+	p.record(method, pattern, body, a)
 	if a.StatusCode != want {
 		p.Fatalf("%s = %d %s, want %d", template, a.StatusCode, a.body, want)
 	}

@@ -23,8 +23,9 @@ type route struct {
 	in, out      reflect.Type // nil: no body
 	status       int          // of a good answer
 	query        []parameter
-	refuses      []int  // statuses beside those that every route may have
-	media        string // not empty: it writes its answer itself, and of this type
+	refuses      []int    // statuses beside those that every route may have
+	media        string   // not empty: it writes its answer itself, and of this type
+	takes        []string // not empty: it reads its body itself, of one of these types
 	do           func(q *request) (any, error)
 }
 
@@ -62,6 +63,9 @@ func (r route) gives(status int) route { r.status = status; return r }
 
 func (r route) may(statuses ...int) route { r.refuses = append(r.refuses, statuses...); return r }
 
+// reads says that a line takes its body as it comes.
+func (r route) reads(types ...string) route { r.takes = types; return r }
+
 func (r route) asks(list ...parameter) route { r.query = append(r.query, list...); return r }
 
 // request is one request under way.
@@ -89,7 +93,11 @@ func (s *Server) serve(rt route) http.Handler {
 			write(w, p)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, s.cfg.MaxBody)
+		most := s.cfg.MaxBody
+		if len(rt.takes) > 0 {
+			most = s.cfg.MaxUpload
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		answer, err := rt.do(q)
 		switch {
 		case err != nil:

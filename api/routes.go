@@ -9,7 +9,7 @@ import (
 // routes is the table of all that the API does.
 func routes() []route {
 	var all []route
-	for _, part := range [][]route{infoRoutes(), taskRoutes(), workRoutes(), callRoutes(), groupRoutes(), sagaRoutes(), operateRoutes()} {
+	for _, part := range [][]route{infoRoutes(), taskRoutes(), workRoutes(), callRoutes(), groupRoutes(), sagaRoutes(), batchRoutes(), operateRoutes()} {
 		all = append(all, part...)
 	}
 	return all
@@ -92,6 +92,24 @@ func groupRoutes() []route {
 		on(Operate, "POST /v1/groups/{id}/abort", "ask all members to end", withID(onGroup(func(q *request, id kernel.ID, reason string) (kernel.Group, error) {
 			return q.k.Abort(q, id, reason)
 		}))).may(404, conflict),
+	}
+}
+
+func batchRoutes() []route {
+	return []route{
+		on(Submit, "POST /v1/batches", "submit a batch: a row per line, CSV with a header or JSON lines, for an operation or for a request each", uploadBatch).
+			reads(csvRows, jsonLines).asks(uploadParameters...).gives(http.StatusCreated).may(conflict, http.StatusNotImplemented),
+		on(Read, "GET /v1/batches", "list batches, newest first", listBatches).asks(
+			parameter{"app", "only those of this app"}, parameter{"op", "only those of this operation"}, parameter{"after", "submitted after this time"},
+			parameter{"before", "submitted before this time: of the page before"}, pageParameters[1]),
+		on(Read, "GET /v1/batches/{id}", "how a batch stands: its counts, and how it ended", onBatch(getBatch)).asks(waitParameter).may(404),
+		on(Read, "GET /v1/batches/{id}/rows", "its rows, by line: inputs, results, errors", onBatch(listRows)).
+			asks(parameter{"state", "one or more of queued, inprog, success, failed, aborted, with commas between them"}).asks(pageParameters...).may(404),
+		on(Read, "GET /v1/batches/{id}/files", "its output files, once it has ended", onBatch(listFiles)).may(404),
+		texts(binary, Read, "GET /v1/batches/{id}/files/{file}", "one output file", fetchFile).may(404),
+		on(Operate, "POST /v1/batches/{id}/release", "let a batch run that was held", onBatch(releaseBatch)).may(404, conflict),
+		on(Operate, "POST /v1/batches/{id}/abort", "end a batch: rows that wait end now, those that run are told", onBatch(abortBatch)).may(404, conflict),
+		on(Operate, "POST /v1/batches/{id}/retry", "make its failed rows ready again; the others stay as they are", onBatch(retryBatch)).may(404, conflict),
 	}
 }
 

@@ -215,27 +215,48 @@ var stateWords = []string{"scheduled", "ready", "running", "ending", "parked", "
 
 // filterOf reads a filter of the query.
 func filterOf(query url.Values) (kernel.Filter, error) {
-	f := Filter{Queue: query.Get("queue"), Group: query.Get("group"), Parent: query.Get("parent"), Worker: query.Get("worker"), Key: query.Get("key"), Labels: map[string]string{}}
+	f := Filter{Queue: query.Get("queue"), Group: query.Get("group"), Parent: query.Get("parent"), Worker: query.Get("worker"), Key: query.Get("key")}
 	for name, list := range map[string]*[]string{"state": &f.States, "kind": &f.Kinds} {
 		for _, text := range query[name] {
 			*list = append(*list, strings.Split(text, ",")...)
 		}
 	}
+	var err error
+	if f.Labels, err = labelsOf(query); err != nil {
+		return kernel.Filter{}, err
+	}
+	for name, at := range map[string]*time.Time{"after": &f.After, "before": &f.Before} {
+		t, err := instant(query, name)
+		if err != nil {
+			return kernel.Filter{}, err
+		}
+		*at = t
+	}
+	return f.filter()
+}
+
+// labelsOf reads the labels of the query.
+func labelsOf(query url.Values) (map[string]string, error) {
+	labels := map[string]string{}
 	for _, text := range query["label"] {
 		name, value, ok := strings.Cut(text, ":")
 		if !ok {
-			return kernel.Filter{}, problem(http.StatusBadRequest, "bad_query", "label is %.80q; give name:value", text)
+			return nil, problem(http.StatusBadRequest, "bad_query", "label is %.80q; give name:value", text)
 		}
-		f.Labels[name] = value
+		labels[name] = value
 	}
-	for name, at := range map[string]*time.Time{"after": &f.After, "before": &f.Before} {
-		if text := query.Get(name); text != "" {
-			t, err := time.Parse(time.RFC3339, text)
-			if err != nil {
-				return kernel.Filter{}, problem(http.StatusBadRequest, "bad_query", "%s is %.40q; give a time as 2026-01-31T12:00:00Z", name, text)
-			}
-			*at = t
-		}
+	return labels, nil
+}
+
+// instant reads a time of the query; zero: there is none.
+func instant(query url.Values, name string) (time.Time, error) {
+	text := query.Get(name)
+	if text == "" {
+		return time.Time{}, nil
 	}
-	return f.filter()
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, problem(http.StatusBadRequest, "bad_query", "%s is %.40q; give a time as 2026-01-31T12:00:00Z", name, text)
+	}
+	return t, nil
 }

@@ -47,10 +47,27 @@ type Tokens struct {
 	now  func() time.Time
 
 	mu    sync.Mutex
+	seen  time.Time // when the file was last looked at
 	size  int64
 	at    time.Time
 	known map[string]Token
 	order []string
+}
+
+// lookEvery is how often a file that has changed is noticed by who asks for a token that is known.
+const lookEvery = 100 * time.Millisecond
+
+// look returns what is known of a token. The file is looked at, unless that was a moment ago and the token is known. t.mu is held.
+func (t *Tokens) look(id string) (Token, bool, error) {
+	if one, known := t.known[id]; known && time.Since(t.seen) < lookEvery {
+		return one, true, nil
+	}
+	if err := t.read(); err != nil {
+		return Token{}, false, err
+	}
+	t.seen = time.Now()
+	one, known := t.known[id]
+	return one, known, nil
 }
 
 // OpenTokens reads the tokens of a file. One that is not there holds none yet.
@@ -156,6 +173,11 @@ func (t *Tokens) append(one Token) error {
 	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
 		return fmt.Errorf("write tokens: %w", err)
 	}
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.seen = time.Time{} // what this process has written it sees at once
+	}()
 	f, err := os.OpenFile(t.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("write tokens: %w", err)
@@ -172,8 +194,7 @@ func (t *Tokens) Check(text string) (Token, error) {
 	rest, ok := strings.CutPrefix(text, tokenMark)
 	id, secret, both := strings.Cut(rest, "_")
 	t.mu.Lock()
-	err := t.read()
-	one, known := t.known[id]
+	one, known, err := t.look(id)
 	t.mu.Unlock()
 	if err != nil {
 		return Token{}, errors.New("the tokens of this daemon cannot be read")
@@ -188,6 +209,26 @@ func (t *Tokens) Check(text string) (Token, error) {
 	}
 	return one, nil
 }
+
+// Standing returns the token of an id, if it is neither revoked nor expired: for who was let in by it before.
+func (t *Tokens) Standing(id string) (Token, error) {
+	t.mu.Lock()
+	one, known, err := t.look(id)
+	t.mu.Unlock()
+	switch {
+	case err != nil:
+		return Token{}, errors.New("the tokens of this daemon cannot be read")
+	case !known || one.Revoked:
+		return Token{}, ErrBadToken
+	case !one.ExpiresAt.IsZero() && !t.now().Before(one.ExpiresAt):
+		return Token{}, ErrExpired
+	}
+	one.Hash = ""
+	return one, nil
+}
+
+// May reports whether the token's scopes are enough for what needs one.
+func (t Token) May(want Scope) bool { return allows(t.Scopes, want) }
 
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // gather lets calls that arrive together go to the store together. A lone call does not wait for company: it is under way
@@ -15,11 +16,14 @@ type gather[I, O any] struct {
 	limit int
 	// flush answers each item in its place. It blocks until the answer is known, or will never be.
 	flush func(items []I) []O
+	// full is notified when all are there that may come back from the last batch. Nil: none waits for them.
+	full Signal
 
-	mu      sync.Mutex
-	busy    bool
-	company bool // the last batch had more than one item
-	queue   []*ticket[I, O]
+	mu    sync.Mutex
+	busy  bool
+	last  int // how many items the last batch had
+	want  int // how many there are if those of it come back
+	queue []*ticket[I, O]
 }
 
 type ticket[I, O any] struct {
@@ -40,7 +44,11 @@ func (g *gather[I, O]) do(ctx context.Context, item I) (O, error) {
 		g.busy = true
 		g.crew.Go(g.drain)
 	}
+	full := g.full != nil && len(g.queue) == g.want
 	g.mu.Unlock()
+	if full {
+		g.full.Notify()
+	}
 	for {
 		t.signal.Wait(ctx, -1)
 		g.mu.Lock()
@@ -75,20 +83,16 @@ func (g *gather[I, O]) drop(t *ticket[I, O]) {
 // drain flushes batch after batch until nothing waits. Those who were answered together come back together: they are let go
 // first, so that they make up one batch and not two, of the quickest and of all others. A lone caller waits for nobody.
 func (g *gather[I, O]) drain() {
-	for {
+	for took := time.Duration(0); ; {
+		g.rejoin(took)
 		g.mu.Lock()
-		if g.company {
-			g.mu.Unlock()
-			runtime.Gosched()
-			g.mu.Lock()
-		}
 		if len(g.queue) == 0 {
 			g.busy = false
 			g.mu.Unlock()
 			return
 		}
 		n := min(len(g.queue), g.limit)
-		g.company = n > 1
+		g.last = n
 		batch := g.queue[:n:n]
 		g.queue = g.queue[n:]
 		items := make([]I, n)
@@ -97,14 +101,50 @@ func (g *gather[I, O]) drain() {
 			items[i] = t.item
 		}
 		g.mu.Unlock()
+		begun := g.env.Now()
 		answers := g.flush(items)
+		took = g.env.Now().Sub(begun)
 		g.mu.Lock()
 		for i, t := range batch {
 			t.answer, t.done = answers[i], true
 		}
+		g.want = len(g.queue) + n
 		g.mu.Unlock()
 		for _, t := range batch {
 			t.signal.Notify()
 		}
 	}
 }
+
+// rejoin lets those who were answered together come back, if there were several. Where full is set it waits for them: until all are there, until no more
+// come, or for half of the time that their batch took, as a second batch would cost all of it.
+func (g *gather[I, O]) rejoin(took time.Duration) {
+	if g.last <= 1 {
+		return
+	}
+	runtime.Gosched()
+	if g.full == nil || took < rejoinLeast {
+		return
+	}
+	rest := min(took/2, rejoinMost)
+	before := -1 // how many there were at the last look, once one has come back
+	for part := rest / rejoinParts; rest > 0; rest -= part {
+		g.mu.Lock()
+		n, want, last := len(g.queue), g.want, g.last
+		g.mu.Unlock()
+		if n >= want || n == before {
+			return
+		}
+		if n > want-last {
+			before = n
+		}
+		g.full.Wait(context.Background(), part)
+	}
+}
+
+// A batch waits for those of the last one if that took rejoinLeast, for at most rejoinMost, and looks in so many parts of its time whether more come.
+const (
+	rejoinLeast = time.Millisecond
+	rejoinMost  = 2 * time.Millisecond
+	rejoinParts = 4
+)

@@ -30,6 +30,8 @@ type Config struct {
 	Who func(r *http.Request) string
 	// Audit is told every action that was tried, after it. It must not block for long. Default: nothing; the log has a line either way.
 	Audit func(ctx context.Context, line AuditLine)
+	// SignOut is where the button that ends a session posts to, such as "/sign-out". Default: there is no button.
+	SignOut string
 	// TrustedOrigins are other origins whose pages may act here, such as "https://admin.example.com". Default: none.
 	TrustedOrigins []string
 

@@ -28,6 +28,7 @@ func (q *request) live(ctx context.Context, w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	_ = out.SetWriteDeadline(time.Time{}) // a server's WriteTimeout is for pages that end; who cannot set it is cut off, and comes again
+	_ = out.SetReadDeadline(time.Time{})  // when a ReadTimeout is up, a server takes the reader for gone
 	at := q.about(ctx, target)
 	var last uint64
 	sent := time.Now()

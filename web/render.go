@@ -31,10 +31,14 @@ var stamp = func() string {
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }()
 
+// Stamp is part of the addresses of the style and the icon, "static/app.css?" + Stamp(): for pages beside the dashboard that look like it.
+func Stamp() string { return stamp }
+
 // frame is what the outermost template is given.
 type frame struct {
 	*page
 	App, Base, Path, Theme, Stamp, Who string
+	SignOut                            string
 	Made                               string // when, by the store's clock
 	Act                                bool   // actions are shown
 	Now                                clock
@@ -67,7 +71,8 @@ func (q *request) frame(p *page) *frame {
 	info := q.h.k.Store()
 	f := &frame{
 		page: p, App: q.h.cfg.Title, Base: q.base, Path: q.here(), Theme: q.theme(), Stamp: stamp, Who: q.h.cfg.Who(q.r), Act: q.may(),
-		Now: clock(q.now), Store: storeView{info.Engine, info.Namespace},
+		SignOut: q.h.cfg.SignOut,
+		Now:     clock(q.now), Store: storeView{info.Engine, info.Namespace},
 	}
 	if !q.now.IsZero() {
 		f.Made = q.now.UTC().Format(time.RFC3339Nano)

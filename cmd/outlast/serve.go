@@ -21,7 +21,9 @@ import (
 	"github.com/outlast-go/outlast/api"
 	"github.com/outlast-go/outlast/call"
 	"github.com/outlast-go/outlast/cmd/outlast/cli"
+	"github.com/outlast-go/outlast/cmd/outlast/desk"
 	"github.com/outlast-go/outlast/cmd/outlast/engine"
+	"github.com/outlast-go/outlast/cmd/outlast/rowcall"
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/store"
 )
@@ -52,23 +54,24 @@ type daemon struct {
 	server  atomic.Pointer[api.Server]
 	stores  []store.Store
 	kernels []*kernel.Kernel
+	spaces  map[string]api.Space
 }
 
 func serve(ctx context.Context, l *cli.Line) (err error) {
-	d := &daemon{l: l, log: logger(l)}
+	d := &daemon{l: l, log: logger(l), spaces: map[string]api.Space{}}
 	if err := d.configure(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
 	cfg := api.Config{
-		Tokens: d.tokens, Open: l.On("open"), Rate: float64(l.Number("rate")), MaxBody: int64(l.Number("max-body")), Logger: d.log,
+		Tokens: d.tokens, Open: l.On("open"), Rate: float64(l.Number("rate")), MaxBody: int64(l.Number("max-body")), MaxUpload: int64(l.Number("max-upload")), Logger: d.log,
 		Spaces: map[string]api.Space{}, Version: buildVersion(),
 	}
 	main, err := d.space(ctx, l.Text("namespace"))
 	if err != nil {
 		return err
 	}
-	cfg.Calls = main.Calls
+	cfg.Calls, cfg.Recipes = main.Calls, main.Recipes
 	for _, name := range l.Many("spaces") {
 		if cfg.Spaces[name], err = d.space(ctx, name); err != nil {
 			return err
@@ -212,7 +215,14 @@ func (d *daemon) space(ctx context.Context, namespace string) (s api.Space, err 
 	if s.Calls, err = api.NewCalls(s.Kernel, d.client, d.secrets...); err != nil {
 		return s, err
 	}
-	_, err = api.NewPush(ctx, s.Kernel, d.push, d.client, d.secrets...)
+	rows, err := rowcall.NewService(d.client)
+	if err != nil {
+		return s, err
+	}
+	rows.Serve(s.Kernel)
+	s.Recipes = rows
+	d.spaces[name] = s
+	_, err = api.NewPush(ctx, s.Kernel, d.push, api.PushConfig{Client: d.client, Secrets: d.secrets, Silence: d.l.Span("push-silence")})
 	return s, err
 }
 
@@ -232,13 +242,30 @@ func (d *daemon) listen(ctx context.Context) (net.Listener, error) {
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), nil
 }
 
+// handler parts what comes: the API has its paths, everything else is the dashboard's, if there is one.
+func (d *daemon) handler() http.Handler {
+	server := d.server.Load()
+	if d.l.Text("dashboard") != "true" {
+		return server
+	}
+	front := desk.New(d.kernels[0].Store().Namespace, d.spaces, desk.Config{
+		Tokens: d.tokens, Open: d.l.On("open"), ReadOnly: d.l.On("dashboard-read-only"), Secure: d.l.Text("tls-cert") != "", Slow: server.Slow, Logger: d.log,
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/", front)
+	for _, path := range []string{"/v1/", "/healthz", "/readyz", "/metrics"} {
+		mux.Handle(path, server)
+	}
+	return mux
+}
+
 // run serves until ctx ends, and drains then: the API answers until the kernels have drained, so that workers elsewhere can bring what
 // they have done.
 func (d *daemon) run(ctx context.Context, listener net.Listener) error {
 	base, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	web := &http.Server{
-		Handler: d.server.Load(), BaseContext: func(net.Listener) context.Context { return base }, ReadHeaderTimeout: 10 * time.Second,
+		Handler: d.handler(), BaseContext: func(net.Listener) context.Context { return base }, ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn),
 	}
@@ -325,7 +352,7 @@ func buildVersion() string {
 // slotsOf reads how many tasks of which queue run at once.
 func slotsOf(list []string) (map[string]int, error) {
 	if len(list) == 0 {
-		return map[string]int{kernel.DefaultQueue: 100, "calls": 256, "callbacks": 64}, nil
+		return map[string]int{kernel.DefaultQueue: 100, "calls": 256, "callbacks": 64, rowcall.Queue: 64}, nil
 	}
 	texts, err := pairs("slots", "QUEUE=N", list)
 	if err != nil {
