@@ -9,7 +9,7 @@ import (
 // routes is the table of all that the API does.
 func routes() []route {
 	var all []route
-	for _, part := range [][]route{infoRoutes(), taskRoutes(), workRoutes(), callRoutes(), groupRoutes(), batchRoutes(), sagaRoutes(), operateRoutes()} {
+	for _, part := range [][]route{infoRoutes(), taskRoutes(), workRoutes(), callRoutes(), groupRoutes(), sagaRoutes(), batchRoutes(), operateRoutes()} {
 		all = append(all, part...)
 	}
 	return all

@@ -13,6 +13,7 @@ import (
 	"github.com/outlast-go/outlast/cmd/outlast/cli"
 	"github.com/outlast-go/outlast/cmd/outlast/ops"
 	"github.com/outlast-go/outlast/kernel"
+	"github.com/outlast-go/outlast/store"
 )
 
 func batchCommand() *cli.Command {
@@ -58,18 +59,13 @@ func batchCommand() *cli.Command {
 }
 
 // onBatch lets fn work on the batch that the command line names.
-func onBatch(ctx context.Context, l *cli.Line, fn func(h *batch.Handle[json.RawMessage, json.RawMessage]) error) error {
-	return onStoredBatch(ctx, l, func(_ *ops.Direct, h *batch.Handle[json.RawMessage, json.RawMessage]) error { return fn(h) })
-}
-
-// onStoredBatch is onBatch for who needs the store as well.
-func onStoredBatch(ctx context.Context, l *cli.Line, fn func(d *ops.Direct, h *batch.Handle[json.RawMessage, json.RawMessage]) error) error {
+func onBatch(ctx context.Context, l *cli.Line, fn func(d ops.Operator, id store.ID) error) error {
 	id, err := kernel.ParseID(l.Args[0])
 	if err != nil || id.IsZero() {
 		return cli.Misused("%q is no id of a batch; \"outlast batch list\" lists them", l.Args[0])
 	}
-	return withStore(ctx, l, want{}, func(d *ops.Direct) error {
-		err := fn(d, batch.Open(d.Kernel(), id))
+	return with(ctx, l, want{}, func(d ops.Operator) error {
+		err := fn(d, id)
 		if errors.Is(err, kernel.ErrNotFound) {
 			return fmt.Errorf("there is no batch %s in this store; \"outlast batch list\" lists them", id)
 		}
@@ -113,8 +109,8 @@ var batchStyles = map[batch.State]cli.Style{
 }
 
 func batchList(ctx context.Context, l *cli.Line) error {
-	return withStore(ctx, l, want{}, func(d *ops.Direct) error {
-		list, err := batch.List(ctx, d.Kernel(), batch.ListOptions{Name: l.Text("name"), Limit: l.Number("limit")})
+	return with(ctx, l, want{}, func(d ops.Operator) error {
+		list, err := d.Batches(ctx, l.Text("name"), l.Number("limit"))
 		if err != nil {
 			return err
 		}
@@ -143,8 +139,8 @@ func batchList(ctx context.Context, l *cli.Line) error {
 }
 
 func batchStatus(ctx context.Context, l *cli.Line) error {
-	return onBatch(ctx, l, func(h *batch.Handle[json.RawMessage, json.RawMessage]) error {
-		s, err := h.Status(ctx)
+	return onBatch(ctx, l, func(d ops.Operator, id store.ID) error {
+		s, err := d.Batch(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -195,24 +191,19 @@ func batchRows(ctx context.Context, l *cli.Line) error {
 	for _, s := range l.Many("state") {
 		states = append(states, batch.State(s))
 	}
-	return onBatch(ctx, l, func(h *batch.Handle[json.RawMessage, json.RawMessage]) error {
-		left := l.Number("limit")
+	return onBatch(ctx, l, func(d ops.Operator, id store.ID) error {
+		rest := l.Number("limit")
 		more := false
 		var rows [][]cli.Cell
-		for r, err := range h.All(ctx, states...) {
-			if err != nil {
-				return err
-			}
-			if left--; left < 0 {
+		var failed error
+		err := d.Rows(ctx, id, states, func(r ops.Row) bool {
+			if rest--; rest < 0 {
 				more = true
-				break
+				return false
 			}
 			if l.AsJSON() {
-				v := rowView{r.Line, r.Task.String(), r.State, r.Input, r.Out, r.Messages, r.Error, r.Attempts, r.Crashes}
-				if err := l.JSON(v); err != nil {
-					return err
-				}
-				continue
+				failed = l.JSON(rowView{r.Line, r.Task.String(), r.State, r.Input, r.Out, r.Messages, r.Error, r.Attempts, r.Crashes})
+				return failed == nil
 			}
 			what := r.Error
 			if what == "" {
@@ -223,6 +214,10 @@ func batchRows(ctx context.Context, l *cli.Line) error {
 				cli.In(batchStyles[r.State], string(r.State)), cli.N(r.Attempts),
 				cli.C(cli.Cut(string(r.Input), 48)), cli.C(cli.OneLine(what)),
 			})
+			return true
+		})
+		if err = errors.Join(err, failed); err != nil {
+			return err
 		}
 		if !l.AsJSON() {
 			l.Table([]string{"LINE", "STATE", "FAILED TRIES", "INPUT", "RESULT"}, rows)
@@ -235,9 +230,9 @@ func batchRows(ctx context.Context, l *cli.Line) error {
 }
 
 func batchFiles(ctx context.Context, l *cli.Line) error {
-	return onBatch(ctx, l, func(h *batch.Handle[json.RawMessage, json.RawMessage]) error {
+	return onBatch(ctx, l, func(d ops.Operator, id store.ID) error {
 		if len(l.Args) == 2 {
-			r, err := h.OpenFile(ctx, l.Args[1])
+			r, err := d.OpenFile(ctx, id, l.Args[1])
 			if errors.Is(err, batch.ErrNoFile) {
 				return fmt.Errorf("the batch has no file %q; \"outlast batch files %s\" lists those that are written", l.Args[1], l.Args[0])
 			}
@@ -247,7 +242,7 @@ func batchFiles(ctx context.Context, l *cli.Line) error {
 			_, err = io.Copy(l.Out, r)
 			return errors.Join(err, r.Close())
 		}
-		files, err := h.Files(ctx)
+		files, err := d.Files(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -273,8 +268,8 @@ func batchFiles(ctx context.Context, l *cli.Line) error {
 }
 
 func batchRelease(ctx context.Context, l *cli.Line) error {
-	return onBatch(ctx, l, func(h *batch.Handle[json.RawMessage, json.RawMessage]) error {
-		n, err := h.Release(ctx)
+	return onBatch(ctx, l, func(d ops.Operator, id store.ID) error {
+		n, err := d.ReleaseBatch(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -287,15 +282,8 @@ func batchRelease(ctx context.Context, l *cli.Line) error {
 }
 
 func batchAbort(ctx context.Context, l *cli.Line) error {
-	return onStoredBatch(ctx, l, func(d *ops.Direct, h *batch.Handle[json.RawMessage, json.RawMessage]) error {
-		_, err := h.Abort(ctx, l.Text("reason"))
-		if err == nil {
-			err = d.Settle(ctx) // there may be no process that does
-		}
-		if err != nil {
-			return err
-		}
-		s, err := h.Status(ctx)
+	return onBatch(ctx, l, func(d ops.Operator, id store.ID) error {
+		s, err := d.AbortBatch(ctx, id, l.Text("reason"))
 		if err != nil {
 			return err
 		}
@@ -304,8 +292,8 @@ func batchAbort(ctx context.Context, l *cli.Line) error {
 }
 
 func batchRetry(ctx context.Context, l *cli.Line) error {
-	return onBatch(ctx, l, func(h *batch.Handle[json.RawMessage, json.RawMessage]) error {
-		n, err := h.Retry(ctx)
+	return onBatch(ctx, l, func(d ops.Operator, id store.ID) error {
+		n, err := d.RetryBatch(ctx, id)
 		if err != nil {
 			return err
 		}

@@ -164,20 +164,9 @@ func sendWithin[T any](ctx context.Context, d *Daemon, limit time.Duration, q re
 
 // once makes a request once. It tells when to come again, if the daemon wants that.
 func (d *Daemon) once(ctx context.Context, q request, text []byte, into any) (again time.Duration, err error) {
-	req, err := http.NewRequestWithContext(ctx, q.method, d.base+q.path, bytes.NewReader(text))
+	res, err := d.do(ctx, q, text)
 	if err != nil {
-		return 0, fmt.Errorf("%w: the address of a daemon is written as http://127.0.0.1:7070", store.ErrInvalid)
-	}
-	req.Header.Set("Accept", "application/json")
-	if q.body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if d.token != "" {
-		req.Header.Set("Authorization", "Bearer "+d.token)
-	}
-	res, err := d.client.Do(req)
-	if err != nil {
-		return 0, d.away(ctx, err)
+		return 0, err
 	}
 	defer func() { _ = res.Body.Close() }() // it was only read
 	answer, err := io.ReadAll(res.Body)
@@ -197,6 +186,44 @@ func (d *Daemon) once(ctx context.Context, q request, text []byte, into any) (ag
 		return d.refused(res, answer)
 	}
 	return 0, fmt.Errorf("what answers at %s is no Outlast daemon: it says %d to %s %s", d.base, res.StatusCode, q.method, q.path)
+}
+
+// do makes a request; what comes back is the caller's to read and to close.
+func (d *Daemon) do(ctx context.Context, q request, text []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, q.method, d.base+q.path, bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%w: the address of a daemon is written as http://127.0.0.1:7070", store.ErrInvalid)
+	}
+	req.Header.Set("Accept", "application/json, */*")
+	if q.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if d.token != "" {
+		req.Header.Set("Authorization", "Bearer "+d.token)
+	}
+	res, err := d.client.Do(req)
+	if err != nil {
+		return nil, d.away(ctx, err)
+	}
+	return res, nil
+}
+
+// stream reads something long as it comes.
+func (d *Daemon) stream(ctx context.Context, path string) (io.ReadCloser, error) {
+	res, err := d.do(ctx, request{method: http.MethodGet, path: path}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode == http.StatusOK {
+		return res.Body, nil
+	}
+	defer func() { _ = res.Body.Close() }() // it was only read
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, d.away(ctx, err)
+	}
+	_, err = d.refused(res, answer)
+	return nil, err
 }
 
 // away says why there is no answer.

@@ -18,6 +18,7 @@ type Operator interface {
 	Lanes
 	Fleet
 	Sagas
+	Batches
 
 	Info() store.Info
 	Now(ctx context.Context) (time.Time, error)
