@@ -10,7 +10,7 @@ func turns() []Mutant {
 	)
 	return []Mutant{
 		{"rate-off-by-one", "a rate lets one start more than its burst", []Edit{{
-			limits, "at := l.tats[i].Add(step - burst)", "at := l.tats[i].Add(-burst)",
+			limits, "at := l.tats[i].Add(step - burst)", "at := l.tats[i].Add(step - burst - step)",
 		}}},
 		{"charged-twice", "a task that comes back after a crash is charged to its rates again", []Edit{{
 			limits, "	if t.Charged || !l.set {", "	if !l.set {",
