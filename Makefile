@@ -8,7 +8,7 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove fuzz bench setup first axe vuln memory
+.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove fuzz bench setup first axe vuln memory fair
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ calls: setup ## kill -9 processes that send requests, at every place, on every e
 
 turns: setup ## kill -9 processes under limits, rates and schedules, on each engine: KILLS=1000
 	TURNS_KILLS=$(or $(KILLS),1000) $(GO) test ./test/turns -v -count=1 -timeout 60m
+
+fair: setup ## a tenant with 1,000,000 tasks beside one with ten, on each engine: TASKS=1000000
+	TURNS_BACKLOG=$(or $(TASKS),1000000) $(GO) test ./test/turns -run TakeTurns -v -count=1 -timeout 60m
 
 endpoints: setup ## 200 clients, 20,000 requests, kill -9 every 2 s, on every engine or ENGINES='postgres|redis'
 	OUTLAST_ENDPOINTS_LONG=1 $(GO) test -count=1 -v -timeout 30m ./test/endpoints -run 'TestEveryAccepted$(if $(ENGINES),/$(ENGINES))'

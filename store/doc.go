@@ -99,7 +99,8 @@
 // # Parks, wakes, inbox
 //
 // Every wake bumps Wakes and makes a parked task ready: a group closed, a message, a child's end, a cancel. Claim tells the
-// count, as the whole of it leaves each task: what it ends on its way may wake one that it has taken. An outcome that parks names the count it saw, and the task is ready at once if the count has moved since. A message
+// count, as the whole of it leaves each task: what it ends on its way may wake one that it has taken. An outcome that parks names
+// the count it saw, and the task is ready at once if the count has moved since. A message
 // is consumed by the Save or the outcome that records its use, under the fence; consumed ids are remembered until the task
 // is removed, so that a message sent twice is seen once. A held task counts wakes, and stays held.
 //

@@ -132,7 +132,7 @@ func TestANamespaceOfTheSchemaBeforeIsMigrated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, query := range []string{
-		"alter table %s.schedule drop column declared", "alter table %s.lim drop column declared", "alter table %s.grp drop column freed_to", "drop index %s.ended_broken", "drop index %s.ended_failed",
+		"drop index %s.task_urgent", "drop index %s.task_suspect", "alter table %s.schedule drop column declared", "alter table %s.lim drop column declared", "alter table %s.grp drop column freed_to", "drop index %s.ended_broken", "drop index %s.ended_failed",
 		"drop function %s.take_key(jsonb, bigint)", "drop function %s.room", "drop function %s.take_slots", "drop function %s.is_broken", "update %s.version set number = 1",
 	} {
 		if _, err := pool.Exec(t.Context(), fmt.Sprintf(query, name)); err != nil {
@@ -140,8 +140,8 @@ func TestANamespaceOfTheSchemaBeforeIsMigrated(t *testing.T) {
 		}
 	}
 	s = open()
-	if got := s.Info().Schema; got != 5 {
-		t.Errorf("Schema = %d, want 5", got)
+	if got := s.Info().Schema; got != 6 {
+		t.Errorf("Schema = %d, want 6", got)
 	}
 	if got, err := s.Schedule(t.Context(), "s"); err != nil || got.Rule != "every 1m" || got.Declared != "" {
 		t.Errorf("Schedule = %+v, %v, want the one from before", got, err)

@@ -26,11 +26,11 @@ func TestAFileOfTheSchemaBeforeIsMigrated(t *testing.T) {
 	if _, err := s.Cancel(ctx, spec.ID, "enough"); err != nil {
 		t.Fatal(err)
 	}
-	for _, query := range []string{"drop table broken", "drop index task_asked", "alter table task drop column asked", "pragma user_version = 2"} {
+	for _, query := range []string{"drop index lane_urgent", "drop index lane_suspect", "drop table broken", "drop index task_asked", "alter table task drop column asked", "pragma user_version = 2"} {
 		foreign(t, path, query)
 	}
-	if schema := mustOpen(t, path).Info().Schema; schema != 4 {
-		t.Errorf("Schema = %d, want 4", schema)
+	if schema := mustOpen(t, path).Info().Schema; schema != 5 {
+		t.Errorf("Schema = %d, want 5", schema)
 	}
 	for range 2 {
 		res, err := s.Beat(ctx, store.BeatRequest{Worker: "w"})

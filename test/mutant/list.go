@@ -4,7 +4,7 @@ import "slices"
 
 // All lists the planted bugs. Several are of the kind that public job queues have had; the rest are what this design could get
 // wrong most easily.
-func All() []Mutant { return slices.Concat(ownership(), endings(), secrets(), peers()) }
+func All() []Mutant { return slices.Concat(ownership(), endings(), turns(), secrets(), peers()) }
 
 const (
 	complete = "store/memory/complete.go"

@@ -5,6 +5,7 @@ package turns
 import (
 	"crypto/rand"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -28,28 +29,54 @@ func newID() store.ID {
 	return store.MakeID(time.Now(), random)
 }
 
-// onEngines runs a benchmark on each engine.
-func onEngines(b *testing.B, fn func(w *bench)) {
-	for name, url := range map[string]func(b *testing.B) string{
-		"memory":   func(*testing.B) string { return "memory:" },
-		"sqlite":   func(b *testing.B) string { return "sqlite:" + filepath.Join(b.TempDir(), "bench.db") },
-		"postgres": func(b *testing.B) string { return servers.StartPostgres(b).URL() },
-		"redis":    func(b *testing.B) string { return servers.NewRedis(b, servers.RedisConfig{}).URL() },
+// onEngines runs a benchmark on each engine. other opens another store of the same server, which shares nothing with it.
+func onEngines(b *testing.B, fn func(w, other *bench)) {
+	for name, url := range map[string]func(b *testing.B) (string, string){
+		"memory": func(*testing.B) (string, string) { return "memory:", "memory:" },
+		"sqlite": func(b *testing.B) (string, string) {
+			return "sqlite:" + filepath.Join(b.TempDir(), "bench.db"), "sqlite:" + filepath.Join(b.TempDir(), "other.db")
+		},
+		"postgres": func(b *testing.B) (string, string) {
+			url := servers.StartPostgres(b).URL()
+			return url, named(b, url)
+		},
+		"redis": func(b *testing.B) (string, string) {
+			url := servers.NewRedis(b, servers.RedisConfig{}).URL()
+			return url, named(b, url)
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
-			st, err := engine.Open(b.Context(), url(b))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer func() { _ = st.Close() }()
-			w := &bench{b, st}
-			err = st.Join(b.Context(), store.JoinRequest{ID: "bench", Beat: time.Minute, DeadAfter: 10 * time.Minute})
-			if err != nil {
-				b.Fatal(err)
-			}
-			fn(w)
+			one, two := url(b)
+			fn(open(b, one), open(b, two))
 		})
 	}
+}
+
+// named is the address of another namespace of a server.
+func named(b *testing.B, address string) string {
+	b.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("namespace", "other")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func open(b *testing.B, url string) *bench {
+	b.Helper()
+	st, err := engine.Open(b.Context(), url)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = st.Close() })
+	err = st.Join(b.Context(), store.JoinRequest{ID: "bench", Beat: time.Minute, DeadAfter: 10 * time.Minute})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &bench{b, st}
 }
 
 // fill submits tasks, n at a time.
@@ -95,7 +122,7 @@ func median(list []time.Duration) time.Duration {
 // Claims under a limit, with two rates, beside claims without: in turn, so that whatever else the machine does hits both.
 func BenchmarkClaimsUnderLimits(b *testing.B) {
 	const size, rounds = 20, 60
-	onEngines(b, func(w *bench) {
+	onEngines(b, func(w, _ *bench) {
 		limit := store.Limit{Key: "l", Running: 1 << 20, Rates: []store.Rate{{N: 1 << 20, Per: time.Second}, {N: 1 << 28, Per: time.Hour}}}
 		if _, err := w.st.PutLimit(w.b.Context(), limit); err != nil {
 			w.b.Fatal(err)
@@ -115,37 +142,39 @@ func BenchmarkClaimsUnderLimits(b *testing.B) {
 	})
 }
 
-// The same claims before and after 100,000 keys have got limits that nothing runs under.
+// Claims in a store with 100,000 keys that have limits and nothing runs under, beside the same in one without: in turn.
 func BenchmarkClaimsBesideIdleKeys(b *testing.B) {
 	const size, rounds, keys, parts = 20, 60, 100_000, 32
-	onEngines(b, func(w *bench) {
-		measure := func() time.Duration {
-			w.fill(size*rounds, func(int) store.Spec { return store.Spec{Queue: "q", Limit: "busy"} })
-			var took []time.Duration
-			for range rounds {
-				d, _ := w.turn("q", "", size)
-				took = append(took, d)
-			}
-			return median(took)
-		}
-		put := func(key string) {
-			if _, err := w.st.PutLimit(w.b.Context(), store.Limit{Key: key, Running: 1 << 20}); err != nil {
+	onEngines(b, func(w, other *bench) {
+		put := func(w *bench, l store.Limit) {
+			if _, err := w.st.PutLimit(w.b.Context(), l); err != nil {
 				w.b.Error(err)
 			}
 		}
-		put("busy")
+		busy := store.Limit{Key: "busy", Running: 1 << 20}
+		put(w, busy)
+		put(other, busy)
+		var group sync.WaitGroup
+		for part := range parts {
+			group.Go(func() {
+				for i := part; i < keys; i += parts {
+					put(w, store.Limit{Key: fmt.Sprintf("idle %d", i), Running: 1 << 20, Rates: []store.Rate{{N: 1 << 20, Per: time.Hour}}[:i%2]})
+				}
+			})
+		}
+		group.Wait()
 		for w.b.Loop() {
-			before := measure()
-			var group sync.WaitGroup
-			for part := range parts {
-				group.Go(func() {
-					for i := part; i < keys; i += parts {
-						put(fmt.Sprintf("idle %d", i))
-					}
-				})
+			var with, without []time.Duration
+			for _, side := range []*bench{w, other} {
+				side.fill(size*rounds, func(int) store.Spec { return store.Spec{Queue: "q", Limit: "busy"} })
 			}
-			group.Wait()
-			w.b.ReportMetric(float64(measure())/float64(before), "after/before")
+			for range rounds {
+				a, _ := w.turn("q", "", size)
+				c, _ := other.turn("q", "", size)
+				with, without = append(with, a), append(without, c)
+			}
+			w.b.ReportMetric(float64(median(with))/float64(median(without)), "idle/none")
+			w.b.ReportMetric(float64(median(without).Microseconds()), "none-µs")
 		}
 	})
 }
@@ -155,7 +184,7 @@ func BenchmarkClaimsFromManyLanes(b *testing.B) {
 	const size, rounds = 10, 20
 	for _, lanes := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(lanes), func(b *testing.B) {
-			onEngines(b, func(w *bench) {
+			onEngines(b, func(w, _ *bench) {
 				for w.b.Loop() {
 					w.fill(size*rounds*2, func(i int) store.Spec { return store.Spec{Queue: "few", Lane: fmt.Sprint(i % 10)} })
 					w.fill(max(lanes, size*rounds*2), func(i int) store.Spec { return store.Spec{Queue: "many", Lane: fmt.Sprint(i % lanes)} })
