@@ -133,8 +133,8 @@ func TestANamespaceOfTheSchemaBeforeIsMigrated(t *testing.T) {
 		}
 	}
 	s = open()
-	if got := s.Info().Schema; got != 3 {
-		t.Errorf("Schema = %d, want 3", got)
+	if got := s.Info().Schema; got != 4 {
+		t.Errorf("Schema = %d, want 4", got)
 	}
 	if got, err := s.Schedule(t.Context(), "s"); err != nil || got.Rule != "every 1m" || got.Declared != "" {
 		t.Errorf("Schedule = %+v, %v, want the one from before", got, err)
