@@ -40,7 +40,7 @@
 //     nothing. Another may act on that once its own session has stood for as long as a beat of the victim's takes to come.
 //   - silence: no beat for the victim's own DeadAfter while the pulse of the fleet is whole. The pulse is (since, last), kept
 //     by Beat: a beat that comes later than a third of the shortest DeadAfter of the living after the one before, or finds a
-//     last in the future, begins it anew (since = now). Declaring needs now − last at most that third of the victim's
+//     last as far in the future, begins it anew (since = now); one that was overtaken by another leaves the later last. Declaring needs now − last at most that third of the victim's
 //     DeadAfter, and last − since at least the victim's DeadAfter.
 //
 // A remote worker lives in a process that has no handle of its own; whoever it talks to speaks for it. No evidence is taken for it: any

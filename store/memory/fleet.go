@@ -120,12 +120,15 @@ func (d *data) every(w *worker) time.Duration {
 // spread keeps the beats of a large fleet to two hundred a second.
 func spread(living int) time.Duration { return time.Duration(living) * time.Second / 200 }
 
-// beatPulse keeps the pulse of the fleet: a gap begins it anew, as nobody could beat while the store was away.
+// beatPulse keeps the pulse of the fleet: a gap begins it anew, as nobody could beat while the store was away. A beat that was overtaken by
+// another changes nothing.
 func (d *data) beatPulse(gap time.Duration) {
-	if d.pulseLast.After(d.now) || d.now.Sub(d.pulseLast) > gap {
-		d.pulseSince = d.now
+	switch ago := d.now.Sub(d.pulseLast); {
+	case ago > gap || -ago > gap:
+		d.pulseSince, d.pulseLast = d.now, d.now
+	case ago > 0:
+		d.pulseLast = d.now
 	}
-	d.pulseLast = d.now
 }
 
 // suspectTurn gives the turn at suspects to one worker at a time.

@@ -127,13 +127,18 @@ func (f *fleet) write(p pulse) error {
 	return errors.Join(writeNote(file, p), file.Close())
 }
 
-// beat keeps the pulse: a gap begins it anew, as nobody could beat while the machine or the disk was away.
+// beat keeps the pulse: a gap begins it anew, as nobody could beat while the machine or the disk was away. Between reading the clock and
+// coming here a process may be overtaken by another: that is no gap, and the later time stands.
 func (f *fleet) beat(now time.Time, gap time.Duration) error {
 	p := f.read()
-	if last := instant(p.Last); last.After(now) || now.Sub(last) > gap {
-		p.Since = nanos(now)
+	switch ago := now.Sub(instant(p.Last)); {
+	case ago > gap || -ago > gap:
+		p.Since, p.Last = nanos(now), nanos(now)
+	case ago > 0:
+		p.Last = nanos(now)
+	default:
+		return nil
 	}
-	p.Last = nanos(now)
 	return f.write(p)
 }
 

@@ -20,6 +20,7 @@ func declareTests() []test {
 		{"while nobody beats nobody is declared, however whole the pulse was", declareDuringOutage},
 		{"without beats nobody is declared by silence", declareNoPulse},
 		{"a pulse with gaps proves nothing", declareGaps},
+		{"beats that overtake each other do not break the pulse", declareOvertaken},
 		{"proof works at once", declareProof},
 		{"a living process is never declared by proof or session", declareNoProof},
 		{"a gone session counts after GoneAfter", declareGone},
@@ -225,6 +226,24 @@ func declareGaps(t *testing.T, w *world) {
 			t.Fatalf("Recover = %+v, want nobody dead: the store was hardly reached", res.Dead)
 		}
 	}
+}
+
+// Two beats of one moment: the one that read the clock first may be written last.
+func declareOvertaken(t *testing.T, w *world) {
+	k, by := w.join(), w.join()
+	w.live(2 * deadAfter)
+	k.silent = true
+	for range 2 * deadAfter {
+		w.pass(2)
+		by.beat()
+		w.stepBack(t, 1)
+		by.beat()
+		w.pass(1)
+		if declared(by.recover(), k) {
+			return
+		}
+	}
+	t.Errorf("nobody was declared dead in %d units of silence, and another beat all the while", 4*deadAfter)
 }
 
 func declareProof(t *testing.T, w *world) {

@@ -19,7 +19,7 @@ func (r *run) recoveries(rep *Report, h *history, info store.Info) {
 	for _, p := range r.fleet.all() {
 		for _, s := range p.stopped {
 			for task, epoch := range p.underWay(s.from) {
-				if next, ok := h.next(task, epoch); ok {
+				if next, ok := h.next(task, epoch, s.from); ok {
 					r.stillOf(&w, s, next, info)
 				}
 			}
@@ -28,7 +28,7 @@ func (r *run) recoveries(rep *Report, h *history, info store.Info) {
 			continue
 		}
 		for task, epoch := range p.inFlight {
-			next, ok := h.next(task, epoch)
+			next, ok := h.next(task, epoch, p.diedAt)
 			if !ok {
 				continue
 			}
@@ -47,11 +47,12 @@ func (r *run) recoveries(rep *Report, h *history, info store.Info) {
 }
 
 // next is when a task was begun again after its run under an epoch. One whose outcome had been written just before has no later start; one
-// whose next worker died as well before it could begin was recovered twice, and how long each took is not known.
-func (h *history) next(task string, epoch int64) (time.Time, bool) {
+// whose next worker died as well before it could begin was recovered twice, and how long each took is not known; one that had been taken
+// before, from a worker that could not reach the store, was no longer the dead's.
+func (h *history) next(task string, epoch int64, died time.Time) (time.Time, bool) {
 	for _, l := range h.starts[task] {
 		if l.epoch == epoch+1 {
-			return l.at, true
+			return l.at, l.at.After(died)
 		}
 	}
 	return time.Time{}, false

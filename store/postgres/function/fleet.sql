@@ -67,9 +67,10 @@ begin
 	end if;
 	update beat set beat_at = now, load = bytes(req->>'load'), gone_at = null, vouched = false where worker = of;
 	select * into f from shortest();
+	-- A beat that was overtaken by another while it waited for the row has an older time: that is no gap, and the later time stands.
 	update fleet set
-		pulse_since = case when pulse_last > now or now - pulse_last > f.dead_after / 3 then now else pulse_since end, pulse_last = now
-	where pulse_last > now or now - pulse_last >= least(1000000000, f.dead_after / 15);
+		pulse_since = case when abs(now - pulse_last) > f.dead_after / 3 then now else pulse_since end, pulse_last = now
+	where pulse_last - now > f.dead_after / 3 or now - pulse_last >= least(1000000000, f.dead_after / 15);
 	select x.beat, x.dead_after, x.evidence, x.session into w from worker x where x.id = of;
 	for q in select * from jsonb_array_elements_text(req->'queues') loop
 		work := work or has_work(q, kinds, now);

@@ -15,11 +15,14 @@ end
 write_worker(w)
 call('ZADD', P .. 'beats', str(now), w.id)
 
--- The pulse of the fleet: a gap begins it anew, as nobody could beat while the store was away.
+-- The pulse of the fleet: a gap begins it anew, as nobody could beat while the store was away. A clock that is a little behind changes nothing.
 local gap = shortest() / 3
 local last = tonumber(call('HGET', P .. 'state', 'last') or 0)
-if last > now or now - last > gap then call('HSET', P .. 'state', 'since', str(now)) end
-call('HSET', P .. 'state', 'last', str(now))
+if last - now > gap or now - last > gap then
+	call('HSET', P .. 'state', 'since', str(now), 'last', str(now))
+elseif now > last then
+	call('HSET', P .. 'state', 'last', str(now))
+end
 
 local res = { every = every(w), session = w.session, ripe = due_now() or nil, asked = {} }
 local tick = tonumber(call('ZRANGE', P .. 'ticks', '0', '0', 'WITHSCORES')[2])
