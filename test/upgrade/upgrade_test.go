@@ -3,7 +3,6 @@ package upgrade_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -139,7 +138,7 @@ func workOn(t *testing.T, st store.Store) {
 	for name := range fill.States {
 		queues[name] = 2
 	}
-	k, err := kernel.New(st, kernel.Config{Slots: queues, Beat: 200 * time.Millisecond, DeadAfter: 2 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	k, err := kernel.New(st, kernel.Config{Slots: queues, Beat: 200 * time.Millisecond, DeadAfter: 2 * time.Second, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,9 +45,9 @@ func TestMain(m *testing.M) {
 
 // engines are the stores a daemon is tried on.
 var engines = map[string]func(testing.TB) string{
-	"sqlite": func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "outlast.db") },
+	"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "outlast.db") },
 	"postgres": func(t testing.TB) string { return servers.SharedPostgres(t) },
-	"redis": func(t testing.TB) string { return servers.SharedRedis(t) },
+	"redis":    func(t testing.TB) string { return servers.SharedRedis(t) },
 }
 
 // place is a daemon and the token to use it.

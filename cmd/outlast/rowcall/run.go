@@ -126,7 +126,7 @@ func Write(ctx context.Context, h *batch.Handle[json.RawMessage, Answer], path s
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // where it was renamed there is nothing to remove
 	n, err = WriteTo(ctx, h, f)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil { //nolint:gosec // results are to be read
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return n, err
 	}
 	return n, os.Rename(f.Name(), path)

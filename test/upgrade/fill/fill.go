@@ -123,7 +123,7 @@ func run(ctx context.Context, st store.Store, name string) error {
 		return fmt.Errorf("claimed %d: %w", len(res.Tasks), err)
 	}
 	f := res.Tasks[0].Fence()
-	out := store.Outcome{}
+	var out store.Outcome
 	switch name {
 	case "parked":
 		out = store.Outcome{Kind: store.OutcomePark}
