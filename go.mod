@@ -3,6 +3,7 @@ module github.com/outlast-go/outlast
 go 1.26.8
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/jackc/pgx/v5 v5.11.0
 	github.com/netresearch/go-cron v0.9.1
 	github.com/redis/rueidis v1.0.79

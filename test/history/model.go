@@ -1,0 +1,225 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// kind says what the tasks of a cell share.
+type kind string
+
+const (
+	plain  kind = "plain"  // nothing but the queue
+	unique kind = "unique" // a unique key
+	skip   kind = "skip"   // a lane in which the next one runs after a failed one
+	block  kind = "block"  // a lane in which none does
+)
+
+// model is porcupine's model of a cell.
+func (k kind) model() porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{world{}} },
+		Step: func(state, in, out any) []any {
+			var next []any
+			for _, w := range k.step(state.(world), in.(input), out.(output)) { //nolint:forcetypeassert // nothing else is ever in it
+				next = append(next, w)
+			}
+			return next
+		},
+		DescribeOperation: func(in, out any) string { return fmt.Sprintf("%v -> %v", in, out) },
+		DescribeState:     describe,
+	}
+	return m.ToModel()
+}
+
+func describe(state any) string {
+	w, ok := state.(world)
+	if !ok {
+		return fmt.Sprint(state)
+	}
+	var b strings.Builder
+	if w.Holder > 0 {
+		fmt.Fprintf(&b, "key: %d ", w.Holder)
+	}
+	for i, t := range w.Tasks {
+		if t.State != "" {
+			fmt.Fprintf(&b, "%d: %s %d %s %s wakes %d round %d asked %v entry %q inbox %q; ", i, t.State, t.Epoch, short(t.Nonce), t.Worker, t.Wakes, t.Round, t.Asked, t.Entry, t.Inbox)
+		}
+	}
+	return b.String()
+}
+
+// result is one thing that a call may do, and what its caller is told then.
+type result struct {
+	world
+	answer
+}
+
+// step are the worlds that a call may leave if its caller was told this; none: it cannot have been told.
+func (k kind) step(w world, in input, out output) []world {
+	switch {
+	case in.Op == opClaim && !out.Unknown:
+		return k.take(w, in, out.Tasks)
+	case in.Op == opRepeat:
+		return repeated(w, in, out)
+	case in.Op == opRecover && !out.Unknown:
+		return recovered(w, in, out)
+	}
+	results := k.apply(w, in)
+	var next []world
+	if out.Unknown {
+		next = append(next, w)
+	}
+	for _, r := range results {
+		if out.Unknown || r.answer == out.Answer {
+			next = append(next, r.world)
+		}
+	}
+	return next
+}
+
+// apply lists what a call may do.
+func (k kind) apply(w world, in input) []result {
+	switch in.Op {
+	case opClaim:
+		return k.mayTake(w, in)
+	case opLeave:
+		return left(w, in)
+	case opRecover:
+		return mayRecover(w)
+	case opSubmit:
+		return k.submit(w, in)
+	default:
+		var all []result
+		for _, t := range w.Tasks[in.Task].times(in.Still) {
+			all = append(all, k.one(w, t, in))
+		}
+		return all
+	}
+}
+
+// take are the worlds after a claim that gave these tasks.
+func (k kind) take(w world, in input, tasks []taken) []world {
+	for _, got := range tasks {
+		ready := false
+		for _, t := range w.Tasks[got.Task].times(in.Still) {
+			if t.State == store.Ready && k.mayRun(w, got.Task, t, in) && t.claimed(in).view == got.View {
+				w, ready = w.with(got.Task, t.claimed(in)), true
+				break
+			}
+		}
+		if !ready {
+			return nil
+		}
+	}
+	if in.Still && len(k.mayTake(w, in)) > 0 {
+		return nil // it left something
+	}
+	return []world{w}
+}
+
+// mayTake is what a claim may take, one task at a time.
+func (k kind) mayTake(w world, in input) []result {
+	var all []result
+	for i := 1; i <= room; i++ {
+		if in.Task > 0 && i != in.Task {
+			continue
+		}
+		for _, t := range w.Tasks[i].times(in.Still) {
+			if t.State == store.Ready && k.mayRun(w, i, t, in) {
+				all = append(all, result{world: w.with(i, t.claimed(in))})
+			}
+		}
+	}
+	return all
+}
+
+// mayRun reports whether a claim may take a task that is ready.
+func (k kind) mayRun(w world, i int, t task, in input) bool {
+	if t.suspect() != in.Suspects {
+		return false
+	}
+	if k != skip && k != block {
+		return true
+	}
+	for j, other := range w.Tasks {
+		switch {
+		case j == i || other.State == "":
+		case other.State == store.Running:
+			return false
+		case j < i && (!other.State.Terminal() || k == block && other.State == store.Failed):
+			return false
+		}
+	}
+	return true
+}
+
+// repeated is the claim that was sent again: it tells what still runs under its nonce, all of it and nothing else.
+func repeated(w world, in input, out output) []world {
+	if out.Unknown {
+		return []world{w} // it takes nothing
+	}
+	told := map[int]view{}
+	for _, got := range out.Tasks {
+		told[got.Task] = got.View
+	}
+	for i, t := range w.Tasks {
+		if in.Task > 0 && i != in.Task {
+			continue
+		}
+		v, ok := told[i]
+		runs := t.State == store.Running && t.Nonce == in.Fence.Nonce && t.Worker == in.Worker
+		if ok != runs || ok && v != t.view {
+			return nil
+		}
+	}
+	return []world{w}
+}
+
+// left is the world after a worker has left: what it held is put back.
+func left(w world, in input) []result {
+	for i, t := range w.Tasks {
+		if t.State == store.Running && t.Worker == in.Worker {
+			w = w.putBack(i, false)[0]
+		}
+	}
+	return []result{{world: w}}
+}
+
+// recovered are the worlds after Recover has told of a task.
+func recovered(w world, in input, out output) []world {
+	t := w.Tasks[in.Task]
+	if t.State != store.Running || t.Worker != in.Worker {
+		return nil
+	}
+	var next []world
+	for _, after := range w.putBack(in.Task, out.Crash) {
+		if after.Tasks[in.Task].State == out.Answer.State {
+			next = append(next, after)
+		}
+	}
+	return next
+}
+
+// mayRecover is what Recover may have done where nobody knows.
+func mayRecover(w world) []result {
+	worlds := []world{w}
+	for i, t := range w.Tasks {
+		if t.State != store.Running {
+			continue
+		}
+		for _, before := range worlds {
+			worlds = append(worlds, before.putBack(i, false)...)
+			worlds = append(worlds, before.putBack(i, true)...)
+		}
+	}
+	var all []result
+	for _, w := range worlds {
+		all = append(all, result{world: w})
+	}
+	return all
+}
