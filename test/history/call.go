@@ -46,6 +46,8 @@ func (c *client) ask(ctx context.Context, what op, at *cell, id store.ID) (a ans
 		err = c.st.Retry(ctx, id)
 	case opFree:
 		err = c.st.Free(ctx, id)
+	case opDelete:
+		err = c.st.Delete(ctx, id)
 	case opLoad:
 		var entries map[string][]byte
 		entries, err = c.st.Load(ctx, id)
@@ -89,9 +91,25 @@ func (c *client) read(at *cell, task int, inbox string) {
 	}
 }
 
-func (c *client) submit(ctx context.Context, at *cell, task int) {
+// remove deletes a task, or aborts a group: there a deleted task would be one that its group counts for ever.
+func (c *client) remove(ctx context.Context, at *cell, task int) {
+	if at.kind != group {
+		c.one(ctx, opDelete, at, task)
+		return
+	}
+	c.call(at, input{Op: opAbort}, func() (answer, error) {
+		g, err := c.st.Abort(ctx, at.group, "")
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{Asked: g.Aborting != ""}, nil
+	})
+}
+
+// spec is a task of a cell, as a submit has it.
+func (c *client) spec(at *cell, task int) (input, store.Spec) {
 	in := input{Op: opSubmit, Task: task, Delayed: c.chance(5)}
-	spec := store.Spec{ID: at.ids[task], Kind: at.queue, Queue: at.queue, Retention: -1}
+	spec := store.Spec{ID: at.ids[task], Kind: at.queue, Queue: at.queue, Retention: -1, Group: at.group}
 	if in.Delayed {
 		spec.Delay = delay
 	}
@@ -104,17 +122,69 @@ func (c *client) submit(ctx context.Context, at *cell, task int) {
 	case block:
 		spec.Order, spec.Lane = store.OrderBlock, "lane"
 	}
+	return in, spec
+}
+
+// submit stores a task, and sometimes claims it in the same call.
+func (c *client) submit(ctx context.Context, at *cell, task int) {
+	in, spec := c.spec(at, task)
+	req := store.SubmitRequest{Specs: []store.Spec{spec}}
+	var claims input
+	if c.chance(4) {
+		var own store.ClaimRequest
+		claims, own = c.request(at, 1)
+		claims.Suspects, own.Suspects = false, 0
+		req.Claim = &own
+	}
+	var res store.SubmitResult
+	var err error
+	start := c.now()
+	c.faults.once = req.Claim != nil
 	c.call(at, in, func() (answer, error) {
-		res, err := c.st.Submit(ctx, store.SubmitRequest{Specs: []store.Spec{spec}})
-		if err != nil {
+		if res, err = c.st.Submit(ctx, req); err != nil {
 			return answer{}, err
 		}
 		s := res.Specs[0]
 		if s.Err != nil {
 			return answer{}, s.Err
 		}
+		if len(res.Claimed) > 0 {
+			s.State = store.Ready // as the claim, which is recorded by itself, has found it
+		}
 		return answer{Task: at.number(s.ID), State: s.State, Existed: s.Existed, Replaced: at.number(s.Replaced)}, nil
 	})
+	c.faults.once = false
+	if req.Claim != nil {
+		if err == nil {
+			err = res.ClaimErr
+		}
+		c.claimed(at, claims, start, store.ClaimResult{Tasks: res.Claimed}, err)
+	}
+}
+
+// fill submits all tasks of a group together with it.
+func (c *client) fill(ctx context.Context, at *cell) {
+	req := store.SubmitRequest{Groups: []store.NewGroup{{ID: at.group, Seal: true, Retention: -1}}}
+	var ins []input
+	for i := 1; i <= at.tasks; i++ {
+		in, spec := c.spec(at, i)
+		in.Delayed, spec.Delay = false, 0
+		ins, req.Specs = append(ins, in), append(req.Specs, spec)
+	}
+	start := c.now()
+	res, err := c.st.Submit(ctx, req)
+	c.calls++
+	for i, in := range ins {
+		r := record{cell: at, task: in.Task, call: start, ret: c.now(), in: in}
+		name, known := errorName(err)
+		if r.out.Unknown = !known; err == nil {
+			s := res.Specs[i]
+			name, _ = errorName(s.Err)
+			r.out.Answer = answer{Task: at.number(s.ID), State: s.State, Existed: s.Existed}
+		}
+		r.out.Answer.Err = name
+		c.add(r)
+	}
 }
 
 func (c *client) send(ctx context.Context, at *cell, task int) {
@@ -128,12 +198,12 @@ func (c *client) save(ctx context.Context) {
 	if h == nil {
 		return
 	}
-	in := input{Op: opSave, Task: h.task, Fence: h.fence, Value: c.value(), Consume: h.inbox}
+	in := input{Op: opSave, Task: h.task, Fence: c.nearly(h.fence), Value: c.value(), Consume: h.inbox}
 	if c.chance(2) {
 		h.seq++
 		in.Seq = h.seq
 	}
-	req := store.SaveRequest{Fence: h.fence, Seq: in.Seq, Entries: map[string][]byte{"entry": []byte(in.Value)}, Consume: c.uses(h)}
+	req := store.SaveRequest{Fence: in.Fence, Seq: in.Seq, Entries: map[string][]byte{"entry": []byte(in.Value)}, Consume: c.uses(h)}
 	c.call(h.cell, in, func() (answer, error) {
 		asked, err := c.st.Save(ctx, req)
 		if err != nil {
@@ -154,9 +224,20 @@ func (c *client) uses(h *held) []store.ID {
 
 var outcomes = strings.Fields("done done done fail fail cancel retry retry retry snooze park park park release hold")
 
+// nearly is a fence, and now and then one that nobody was given.
+func (c *client) nearly(f store.Fence) store.Fence {
+	switch c.rand.IntN(40) {
+	case 0:
+		f.Epoch++
+	case 1:
+		f.Nonce = c.id()
+	}
+	return f
+}
+
 // outcome is how a run ends, by chance.
 func (c *client) outcome(h *held) (input, store.Outcome) {
-	in := input{Op: opComplete, Task: h.task, Fence: h.fence, Kind: store.OutcomeKind(outcomes[c.rand.IntN(len(outcomes))]), Consume: h.inbox}
+	in := input{Op: opComplete, Task: h.task, Fence: c.nearly(h.fence), Kind: store.OutcomeKind(outcomes[c.rand.IntN(len(outcomes))]), Consume: h.inbox}
 	out := store.Outcome{Kind: in.Kind, Consume: c.uses(h)}
 	switch in.Kind {
 	case store.OutcomeDone, store.OutcomeFail, store.OutcomeCancel:

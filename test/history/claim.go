@@ -21,7 +21,7 @@ func (c *client) request(at *cell, slots int) (input, store.ClaimRequest) {
 }
 
 func (c *client) claim(ctx context.Context, at *cell, slots int) {
-	if at.kind == plain {
+	if at.kind.apart() {
 		slots += c.rand.IntN(3)
 	}
 	in, req := c.request(at, slots)
@@ -82,7 +82,7 @@ func (c *client) complete(ctx context.Context) {
 		return
 	}
 	in, out := c.outcome(h)
-	req := store.CompleteRequest{Items: []store.Completion{{Fence: h.fence, Outcome: out}}}
+	req := store.CompleteRequest{Items: []store.Completion{{Fence: in.Fence, Outcome: out}}}
 	var claims input
 	at := c.cells[c.rand.IntN(len(c.cells))]
 	if c.chance(3) {
@@ -115,6 +115,9 @@ func (c *client) complete(ctx context.Context) {
 func (c *client) join(ctx context.Context) {
 	c.lives++
 	c.worker = fmt.Sprintf("%s:%d", c.name, c.lives)
+	if c.client < len(c.peers) {
+		c.peers[c.client].Store(c.worker)
+	}
 	in := input{Op: opJoin, Worker: c.worker}
 	req := store.JoinRequest{ID: c.worker, Beat: beat, DeadAfter: deadAfter, Remote: c.chance(2)}
 	c.ofWorker(in, func() error { return c.st.Join(ctx, req) })
@@ -127,7 +130,7 @@ func (c *client) beat(ctx context.Context) {
 	}
 }
 
-// ofWorker makes a call about the client's worker, records it and returns the error's name.
+// ofWorker makes a call about a worker, records it and returns the error's name.
 func (c *client) ofWorker(in input, do func() error) string {
 	r := record{call: c.now(), in: in}
 	err := do()
@@ -152,9 +155,9 @@ func (c *client) ofWorker(in input, do func() error) string {
 	return name
 }
 
-// leave ends the worker in an orderly way; its fences come late from then on.
-func (c *client) leave(ctx context.Context) {
-	c.ofWorker(input{Op: opLeave, Worker: c.worker}, func() error { _, err := c.st.Leave(ctx, c.worker); return err })
+// leave ends a worker in an orderly way; its fences come late from then on.
+func (c *client) leave(ctx context.Context, worker string) {
+	c.ofWorker(input{Op: opLeave, Worker: worker}, func() error { _, err := c.st.Leave(ctx, worker); return err })
 }
 
 // recover looks for the dead, and puts back what they hold.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -25,8 +26,9 @@ type client struct {
 	open   func(ctx context.Context) (store.Store, error)
 	cells  []*cell
 
-	raw    store.Store // the handle itself
-	st     store.Store // the same, with faults between
+	raw    store.Store     // the handle itself
+	st     store.Store     // the same, with faults between
+	peers  []*atomic.Value // the ids of all clients' workers
 	worker string
 	fallen bool // it was told that its worker is dead
 	lives  int
@@ -118,8 +120,10 @@ func (c *client) act(ctx context.Context) error {
 		c.one(ctx, opCancel, at, task)
 	case n < 76:
 		c.one(ctx, opRetry, at, task)
-	case n < 78:
+	case n < 77:
 		c.one(ctx, opFree, at, task)
+	case n < 78:
+		c.remove(ctx, at, task)
 	case n < 83:
 		c.send(ctx, at, task)
 	case n < 89:
@@ -128,9 +132,9 @@ func (c *client) act(ctx context.Context) error {
 		c.one(ctx, opLoad, at, task)
 	case n < 93:
 		c.one(ctx, opMessages, at, task)
-	case n < 96:
+	case n < 95:
 		c.beat(ctx)
-	case n < 98:
+	case n < 97:
 		c.again(ctx)
 	default:
 		return c.misfortune(ctx)
@@ -140,16 +144,20 @@ func (c *client) act(ctx context.Context) error {
 
 // misfortune is what ends the life of a worker, or nearly.
 func (c *client) misfortune(ctx context.Context) error {
-	switch c.rand.IntN(4) {
+	switch c.rand.IntN(8) {
 	case 0:
 		return c.crash(ctx)
 	case 1:
-		c.leave(ctx)
+		c.leave(ctx, c.worker)
 		c.join(ctx)
 	case 2: // it stands still for so long that others believe it dead, and goes on as if nothing had been
 		pause(deadAfter * 2)
-	default:
+	case 3:
 		c.recover(ctx)
+	default: // somebody says for another that it has left, and what it held goes on elsewhere while it calls
+		if name, ok := c.peers[c.rand.IntN(len(c.peers))].Load().(string); ok {
+			c.leave(ctx, name)
+		}
 	}
 	return nil
 }
@@ -160,10 +168,11 @@ func (c *client) fence() *held {
 		return nil
 	}
 	last := len(c.held) - 1
-	if !c.chance(3) {
-		return &c.held[last]
+	h := &c.held[last]
+	if c.chance(3) {
+		h = &c.held[c.rand.IntN(last+1)]
 	}
-	return &c.held[c.rand.IntN(last+1)]
+	return h
 }
 
 // forget drops a fence once it was used, most of the time.

@@ -3,6 +3,7 @@ package history_test
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -38,6 +39,10 @@ func (m *memo) sometimes() bool {
 // bugs are those that histories must find, each with what goes wrong in it.
 var bugs = map[string]string{
 	"late-accepted":   "an outcome whose fence is lost is answered as if it counted",
+	"unfenced":        "an outcome whose fence is lost is applied to the run of another",
+	"checked-early":   "the fence of an outcome is looked at in one step, and the outcome applied in the next",
+	"abort-lost":      "the abort of a group is answered and not done",
+	"delete-lost":     "a delete is answered and not done",
 	"done-twice":      "a repeat of an outcome is answered as if it were the first",
 	"given-twice":     "a task that one worker has is given to another as well",
 	"nonce-twice":     "a claim sent again tells what runs under another one",
@@ -67,7 +72,7 @@ func TestHistoriesFindEachPlantedBug(t *testing.T) {
 			first := memory.New(memory.Config{Timing: history.Timing()})
 			shared := &memo{reads: map[store.ID]store.Task{}}
 			report, err := history.Run(t.Context(), history.Config{
-				Engine: bug, Seed: 1, Seconds: 30, Rounds: 30, Pictures: t.TempDir(),
+				Engine: bug, Seed: 1, Seconds: 60, Rounds: 60, Pictures: t.TempDir(),
 				Open: func(context.Context) (store.Store, error) { return &liar{first.Process(), shared, bug}, nil },
 			})
 			if err != nil {
@@ -75,6 +80,11 @@ func TestHistoriesFindEachPlantedBug(t *testing.T) {
 			}
 			if report.Violations == 0 {
 				t.Errorf("%d histories of %d calls did not show that %s", report.Partitions, report.Operations, what)
+			}
+			for _, path := range report.Pictures {
+				if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+					t.Errorf("the picture of what was found: %v", err)
+				}
 			}
 			t.Logf("found after %d rounds of %d calls", report.Rounds, report.Operations)
 		})
@@ -147,6 +157,7 @@ func (l *liar) Complete(ctx context.Context, req store.CompleteRequest) (store.C
 			out.Wakes = t.Wakes
 		}
 	}
+	l.follow(ctx, &req.Items[0].Fence)
 	res, err := l.Store.Complete(ctx, req)
 	if err != nil {
 		return res, err

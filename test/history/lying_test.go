@@ -4,9 +4,44 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 )
+
+// follow lets an outcome count under whatever fence the task runs.
+func (l *liar) follow(ctx context.Context, f *store.Fence) {
+	if l.bug != "unfenced" && l.bug != "checked-early" {
+		return
+	}
+	t, err := l.Store.Get(ctx, f.ID)
+	if l.bug == "checked-early" {
+		if err != nil || t.Fence() != *f {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+		t, err = l.Store.Get(ctx, f.ID)
+	}
+	if err == nil && t.State == store.Running {
+		*f = t.Fence()
+	}
+}
+
+func (l *liar) Abort(ctx context.Context, id store.ID, reason string) (store.Group, error) {
+	if l.bug != "abort-lost" {
+		return l.Store.Abort(ctx, id, reason)
+	}
+	g, err := l.Group(ctx, id)
+	g.Aborting = store.ReasonAborted
+	return g, err
+}
+
+func (l *liar) Delete(ctx context.Context, id store.ID) error {
+	if t, err := l.Store.Get(ctx, id); l.bug == "delete-lost" && err == nil && t.State.Terminal() {
+		return nil
+	}
+	return l.Store.Delete(ctx, id)
+}
 
 func (l *liar) Save(ctx context.Context, req store.SaveRequest) (string, error) {
 	if l.bug == "save-lost" && l.sometimes() {

@@ -14,10 +14,14 @@ type kind string
 
 const (
 	plain  kind = "plain"  // nothing but the queue
+	group  kind = "group"  // a group, which may be aborted
 	unique kind = "unique" // a unique key
 	skip   kind = "skip"   // a lane in which the next one runs after a failed one
 	block  kind = "block"  // a lane in which none does
 )
+
+// apart says that each task of a cell is judged by itself.
+func (k kind) apart() bool { return k == plain || k == group }
 
 // model is porcupine's model of a cell.
 func (k kind) model() porcupine.Model {
@@ -25,7 +29,7 @@ func (k kind) model() porcupine.Model {
 		Init: func() []any { return []any{world{}} },
 		Step: func(state, in, out any) []any {
 			var next []any
-			for _, w := range k.step(state.(world), in.(input), out.(output)) { //nolint:forcetypeassert // nothing else is ever in it
+			for _, w := range k.step(state.(world), in.(input), out.(output)) { //nolint:errcheck,forcetypeassert // nothing else is ever in it
 				next = append(next, w)
 			}
 			return next
@@ -93,10 +97,12 @@ func (k kind) apply(w world, in input) []result {
 		return mayRecover(w)
 	case opSubmit:
 		return k.submit(w, in)
+	case opAbort:
+		return abort(w, in)
 	default:
 		var all []result
-		for _, t := range w.Tasks[in.Task].times(in.Still) {
-			all = append(all, k.one(w, t, in))
+		for _, now := range w.times(in.Task, in.Still) {
+			all = append(all, k.one(now, now.Tasks[in.Task], in))
 		}
 		return all
 	}
@@ -106,9 +112,9 @@ func (k kind) apply(w world, in input) []result {
 func (k kind) take(w world, in input, tasks []taken) []world {
 	for _, got := range tasks {
 		ready := false
-		for _, t := range w.Tasks[got.Task].times(in.Still) {
-			if t.State == store.Ready && k.mayRun(w, got.Task, t, in) && t.claimed(in).view == got.View {
-				w, ready = w.with(got.Task, t.claimed(in)), true
+		for _, now := range w.times(got.Task, in.Still) {
+			if t := now.Tasks[got.Task]; k.mayRun(now, got.Task, t, in) && t.claimed(in).view == got.View {
+				w, ready = now.with(got.Task, t.claimed(in)), true
 				break
 			}
 		}
@@ -129,18 +135,18 @@ func (k kind) mayTake(w world, in input) []result {
 		if in.Task > 0 && i != in.Task {
 			continue
 		}
-		for _, t := range w.Tasks[i].times(in.Still) {
-			if t.State == store.Ready && k.mayRun(w, i, t, in) {
-				all = append(all, result{world: w.with(i, t.claimed(in))})
+		for _, now := range w.times(i, in.Still) {
+			if t := now.Tasks[i]; k.mayRun(now, i, t, in) {
+				all = append(all, result{world: now.with(i, t.claimed(in))})
 			}
 		}
 	}
 	return all
 }
 
-// mayRun reports whether a claim may take a task that is ready.
+// mayRun reports whether a claim may take a task.
 func (k kind) mayRun(w world, i int, t task, in input) bool {
-	if t.suspect() != in.Suspects {
+	if t.State != store.Ready || w.Aborting || t.suspect() != in.Suspects {
 		return false
 	}
 	if k != skip && k != block {
@@ -163,43 +169,75 @@ func repeated(w world, in input, out output) []world {
 	if out.Unknown {
 		return []world{w} // it takes nothing
 	}
+	if in.Task > 0 {
+		return repeatedOne(w, in, out)
+	}
 	told := map[int]view{}
 	for _, got := range out.Tasks {
 		told[got.Task] = got.View
 	}
 	for i, t := range w.Tasks {
-		if in.Task > 0 && i != in.Task {
-			continue
-		}
-		v, ok := told[i]
-		runs := t.State == store.Running && t.Nonce == in.Fence.Nonce && t.Worker == in.Worker
-		if ok != runs || ok && v != t.view {
+		if v, ok := told[i]; ok != t.under(in) || ok && v != t.view {
 			return nil
 		}
 	}
 	return []world{w}
 }
 
-// left is the world after a worker has left: what it held is put back.
-func left(w world, in input) []result {
-	for i, t := range w.Tasks {
-		if t.State == store.Running && t.Worker == in.Worker {
-			w = w.putBack(i, false)[0]
+// repeatedOne is the same for a task that is judged by itself.
+func repeatedOne(w world, in input, out output) []world {
+	var next []world
+	for _, now := range w.times(in.Task, in.Still) {
+		t := now.Tasks[in.Task]
+		if ok := len(out.Tasks) > 0; ok == t.under(in) && (!ok || out.Tasks[0].View == t.view) {
+			next = append(next, now)
 		}
 	}
-	return []result{{world: w}}
+	return next
+}
+
+// under reports whether a task runs under the worker and the nonce of a claim.
+func (t task) under(in input) bool {
+	return t.State == store.Running && t.Nonce == in.Fence.Nonce && t.Worker == in.Worker
+}
+
+// left is the world after a worker has left: what it held is put back.
+func left(w world, in input) []result {
+	worlds := []world{w}
+	for i, t := range w.Tasks {
+		if t.State != store.Running || t.Worker != in.Worker {
+			continue
+		}
+		var next []world
+		for _, before := range worlds {
+			for _, now := range before.times(i, in.Still) {
+				next = append(next, now.putBack(i, false)...)
+			}
+		}
+		worlds = next
+	}
+	return results(worlds)
+}
+
+func results(worlds []world) []result {
+	var all []result
+	for _, w := range worlds {
+		all = append(all, result{world: w})
+	}
+	return all
 }
 
 // recovered are the worlds after Recover has told of a task.
 func recovered(w world, in input, out output) []world {
-	t := w.Tasks[in.Task]
-	if t.State != store.Running || t.Worker != in.Worker {
-		return nil
-	}
 	var next []world
-	for _, after := range w.putBack(in.Task, out.Crash) {
-		if after.Tasks[in.Task].State == out.Answer.State {
-			next = append(next, after)
+	for _, now := range w.times(in.Task, in.Still) {
+		if t := now.Tasks[in.Task]; t.State != store.Running || t.Worker != in.Worker {
+			continue
+		}
+		for _, after := range now.putBack(in.Task, out.Crash) {
+			if after.Tasks[in.Task].State == out.Answer.State {
+				next = append(next, after)
+			}
 		}
 	}
 	return next
@@ -213,13 +251,11 @@ func mayRecover(w world) []result {
 			continue
 		}
 		for _, before := range worlds {
-			worlds = append(worlds, before.putBack(i, false)...)
-			worlds = append(worlds, before.putBack(i, true)...)
+			for _, now := range before.times(i, false) {
+				worlds = append(worlds, now.putBack(i, false)...)
+				worlds = append(worlds, now.putBack(i, true)...)
+			}
 		}
 	}
-	var all []result
-	for _, w := range worlds {
-		all = append(all, result{world: w})
-	}
-	return all
+	return results(worlds)
 }

@@ -21,6 +21,8 @@ const (
 	opCancel   op = "cancel"
 	opRetry    op = "retry"
 	opFree     op = "free"
+	opDelete   op = "delete"
+	opAbort    op = "abort"
 	opSend     op = "send"
 	opMessages op = "messages"
 	opGet      op = "get"

@@ -11,6 +11,7 @@ import (
 type cell struct {
 	kind  kind
 	queue string
+	group store.ID           // of all its tasks, in a cell of that kind
 	ids   [room + 1]store.ID // from 1, in the order of their ids
 	tasks int                // so many of them are used
 }
@@ -52,10 +53,10 @@ type log struct {
 
 func (l *log) now() time.Duration { return time.Since(l.since) }
 
-// add records a call about tasks. In a plain cell each task is judged by itself, so what concerns the cell is recorded for each of them.
+// add records a call about tasks. Where each task is judged by itself, what concerns the cell is recorded for each of them.
 func (l *log) add(r record) {
 	r.client = l.client
-	if r.cell == nil || r.cell.kind != plain || r.task > 0 {
+	if r.cell == nil || !r.cell.kind.apart() || r.task > 0 {
 		l.tasks = append(l.tasks, r)
 		return
 	}
@@ -104,7 +105,7 @@ func partitions(logs []*log, end time.Duration) map[place][]record {
 				continue
 			}
 			p := place{cell: r.cell, task: r.task}
-			if r.cell.kind != plain {
+			if !r.cell.kind.apart() {
 				p.task = 0
 			}
 			parts[p] = append(parts[p], r)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -102,6 +103,10 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		r.clients = append(r.clients, c)
 	}
 	r.heart, r.clients = r.clients[cfg.Clients], r.clients[:cfg.Clients]
+	peers := make([]*atomic.Value, cfg.Clients)
+	for i, c := range r.clients {
+		peers[i], c.peers = &atomic.Value{}, peers
+	}
 	for {
 		if err := r.round(ctx); err != nil {
 			return r.report, err
@@ -126,14 +131,27 @@ func (r *run) close() {
 	}
 }
 
-// cells makes the tasks of a round.
+// size is how many tasks a cell has.
+type size struct {
+	kind  kind
+	tasks int
+}
+
+var (
+	wide = []size{{plain, 3}, {plain, 3}, {plain, 2}, {group, 4}, {unique, 6}, {unique, 4}, {skip, 5}, {block, 4}}
+	// narrow are cells in which all clients meet at the same few tasks.
+	narrow = []size{{plain, 1}, {group, 1}, {unique, 2}, {skip, 2}, {block, 2}}
+)
+
+// cells makes the tasks of a round: of every second one few.
 func (r *run) cells() []*cell {
+	sizes := wide
+	if r.report.Rounds%2 == 0 {
+		sizes = narrow
+	}
 	var cells []*cell
 	base := time.Now()
-	for i, of := range []struct {
-		kind  kind
-		tasks int
-	}{{plain, 3}, {plain, 3}, {plain, 2}, {unique, 6}, {unique, 4}, {skip, 5}, {block, 4}} {
+	for i, of := range sizes {
 		c := &cell{kind: of.kind, tasks: of.tasks, queue: fmt.Sprintf("%s-%d-%d", of.kind, r.report.Rounds, i)}
 		for n := 1; n <= of.tasks; n++ {
 			var random [16]byte
@@ -141,6 +159,9 @@ func (r *run) cells() []*cell {
 				random[j] = byte(r.rand.Uint32())
 			}
 			c.ids[n] = store.MakeID(base.Add(time.Duration(n)*time.Millisecond), random)
+		}
+		if of.kind == group {
+			c.group = store.DeriveID("group", c.ids[1].String())
 		}
 		cells = append(cells, c)
 	}
@@ -160,16 +181,24 @@ func (r *run) round(ctx context.Context) error {
 		c.cells, c.held, c.lost, c.lives = cells, nil, nil, 0
 		c.join(ctx)
 	}
+	for _, c := range cells {
+		if c.kind == group {
+			r.heart.fill(ctx, c)
+		}
+	}
 	if err := r.storm(ctx); err != nil {
 		return err
 	}
 	end := r.heart.now()
 	pause(4 * delay)
 	for _, c := range r.clients {
-		c.leave(ctx)
+		c.leave(ctx, c.worker)
+	}
+	if err := r.heart.settle(ctx); err != nil {
+		return err
 	}
 	r.heart.look(ctx)
-	r.heart.leave(ctx)
+	r.heart.leave(ctx, r.heart.worker)
 	var logs []*log
 	for _, c := range everybody {
 		logs = append(logs, c.log)

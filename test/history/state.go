@@ -12,8 +12,9 @@ const room = 8
 
 // world is what the model knows of a cell. It is comparable, as porcupine asks for.
 type world struct {
-	Holder int // of the unique key; 0: nobody
-	Tasks  [room + 1]task
+	Holder   int  // of the unique key; 0: nobody
+	Aborting bool // its group was aborted
+	Tasks    [room + 1]task
 }
 
 // task is what the model knows of a task. The zero value is one that was not submitted.
@@ -24,7 +25,7 @@ type task struct {
 	Entry    string
 	Inbox    string // the numbers of the messages in it, in their order
 	Seen     uint16 // the messages it has seen, by their numbers
-	Due      bool   // it waits for a time, which may come at any moment
+	Due      bool   // it waits for a time, or held for its group, which may come at any moment
 }
 
 // with returns the world with another task in the place of i.
@@ -47,15 +48,40 @@ func (w world) end(i int, t task, state store.State, result string) world {
 	return w.with(i, t)
 }
 
-// times are the tasks that a task may be by now: a time it waits for may have come. If all is still it has.
-func (t task) times(still bool) []task {
-	if !t.Due {
-		return []task{t}
+// times are the worlds that there may be by now as far as a task goes: a time it waits for may have come, its group may have let it
+// go, or ended it. If all is still that has happened.
+func (w world) times(i int, still bool) []world {
+	t := w.Tasks[i]
+	all := []world{w}
+	if t.Due {
+		all = append(all, w.with(i, t.leave(store.Ready)))
+	}
+	if w.Aborting && t.State != "" && !t.State.Terminal() && !t.Asked {
+		all = append(all, w.ask(i, t))
 	}
 	if still {
-		return []task{t.leave(store.Ready)}
+		return all[len(all)-1:]
 	}
-	return []task{t, t.leave(store.Ready)}
+	return all
+}
+
+// ask is a world in which a task was asked to end: it has ended, or if it runs it knows.
+func (w world) ask(i int, t task) world {
+	switch {
+	case t.State.Terminal() || t.Asked:
+		return w
+	case t.State != store.Running:
+		return w.end(i, t, store.Cancelled, "")
+	}
+	t.Asked = true
+	t.Wakes++
+	return w.with(i, t)
+}
+
+// overruled is the task if a request turns its way out of running into an end: one to itself, or to its group.
+func (w world) overruled(t task) (task, bool) {
+	t.Asked = t.Asked || w.Aborting
+	return t, t.Asked
 }
 
 // leave is the task in another state, owned by nobody.
@@ -117,8 +143,9 @@ func (w world) putBack(i int, crash bool) []world {
 		t.Crashes++
 		t.CrashRun++
 	}
+	t, ends := w.overruled(t)
 	switch back := w.with(i, t.leave(store.Ready)); {
-	case t.Asked:
+	case ends:
 		return []world{w.end(i, t, store.Cancelled, "")}
 	case crash && before:
 		// It fails if it ran alone, which the cell cannot know.

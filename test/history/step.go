@@ -6,15 +6,18 @@ import "github.com/outlast-go/outlast/store"
 func (k kind) submit(w world, in input) []result {
 	var all []result
 	stands := func(i int) []result {
-		for _, t := range w.Tasks[i].times(in.Still) {
-			all = append(all, result{w.with(i, t), answer{Task: i, State: t.State, Existed: true}})
+		for _, now := range w.times(i, in.Still) {
+			all = append(all, result{now, answer{Task: i, State: now.Tasks[i].State, Existed: true}})
 		}
 		return all
 	}
 	create := func(w world, replaced int) []result {
 		t := task{}.wait(in.Delayed)
-		if k == unique {
+		switch k {
+		case unique:
 			w.Holder = in.Task
+		case group:
+			t.State, t.Due = store.Held, true
 		}
 		return []result{{w.with(in.Task, t), answer{Task: in.Task, State: t.State, Replaced: replaced}}}
 	}
@@ -40,7 +43,6 @@ func (k kind) submit(w world, in input) []result {
 // one is what a call does to a single task, of which t is what it is by now.
 func (k kind) one(w world, t task, in input) result {
 	i := in.Task
-	w = w.with(i, t)
 	if t.State == "" && in.Op != opComplete && in.Op != opSave {
 		return result{w, answer{Err: notFound}}
 	}
@@ -60,13 +62,18 @@ func (k kind) one(w world, t task, in input) result {
 	case opRetry:
 		return k.retry(w, t, in)
 	case opFree:
-		if t.State != store.Held {
+		if t.State != store.Held || t.Due {
 			return result{w, answer{Err: wrongly}}
 		}
 		t.Crashes, t.CrashRun = 0, 0
 		return result{w.with(i, t.leave(store.Ready)), answer{}}
 	case opSend:
 		return send(w, t, in)
+	case opDelete:
+		if !t.State.Terminal() {
+			return result{w, answer{Err: wrongly}}
+		}
+		return result{w.with(i, task{}), answer{}}
 	}
 	return result{w, answer{Err: "the model does not know this call"}}
 }
@@ -92,8 +99,8 @@ func settle(w world, t task, in input) world {
 	if in.Kind == store.OutcomeRetry || in.Kind == store.OutcomeFail {
 		t.Attempts++
 	}
-	if !ends && t.Asked {
-		return w.end(i, t, store.Cancelled, "")
+	if asked, overruled := w.overruled(t); !ends && overruled {
+		return w.end(i, asked, store.Cancelled, "")
 	}
 	t = t.without(in.Consume)
 	switch in.Kind {
@@ -133,21 +140,13 @@ func save(w world, t task, in input) result {
 }
 
 func cancel(w world, t task, in input) result {
-	switch {
-	case t.State.Terminal():
-	case t.State != store.Running:
-		w = w.end(in.Task, t, store.Cancelled, "")
-	case !t.Asked:
-		t.Asked = true
-		t.Wakes++
-		w = w.with(in.Task, t)
-	}
+	w = w.ask(in.Task, t)
 	return result{w, answer{State: w.Tasks[in.Task].State}}
 }
 
 // retry begins the next round of a task, if nobody else has its key by now.
 func (k kind) retry(w world, t task, in input) result {
-	if t.State != store.Failed && t.State != store.Cancelled {
+	if t.State != store.Failed && t.State != store.Cancelled || w.Aborting {
 		return result{w, answer{Err: wrongly}}
 	}
 	if k == unique {
@@ -172,4 +171,17 @@ func send(w world, t task, in input) result {
 	t.Seen |= bit
 	t.Inbox += string(rune('0' + in.Message))
 	return result{w.with(in.Task, t.wake()), answer{}}
+}
+
+// abort asks a group to end. One of which nobody lives is closed, and left as it is.
+func abort(w world, in input) []result {
+	var all []result
+	for _, now := range w.times(in.Task, in.Still) {
+		if t := now.Tasks[in.Task]; !now.Aborting && t.State.Terminal() {
+			all = append(all, result{now, answer{}})
+		}
+		now.Aborting = true
+		all = append(all, result{now, answer{Asked: true}})
+	}
+	return all
 }

@@ -2,6 +2,8 @@ package history
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -11,6 +13,7 @@ func (c *client) keep(ctx context.Context, done <-chan struct{}) {
 	for {
 		c.beat(ctx)
 		c.recover(ctx)
+		_, _ = c.st.Promote(ctx, 2) // by chunks as small as can be, so that the others see the work half done
 		select {
 		case <-done:
 			return
@@ -20,6 +23,20 @@ func (c *client) keep(ctx context.Context, done <-chan struct{}) {
 			pause(beat / 2)
 		}
 	}
+}
+
+// settle lets come to an end what the store does by and by.
+func (c *client) settle(ctx context.Context) error {
+	for range room {
+		res, err := c.st.Promote(ctx, 0)
+		if err != nil {
+			return fmt.Errorf("promote: %w", err)
+		}
+		if !res.More {
+			return nil
+		}
+	}
+	return errors.New("promote: there is always more")
 }
 
 // look judges the store at rest: it reads every task, takes and ends all that may run, and reads again.

@@ -21,7 +21,7 @@ func workerModel() porcupine.Model {
 		Init: func() []any { return []any{unborn} },
 		Step: func(state, in, out any) []any {
 			var next []any
-			for _, a := range stepWorker(state.(alive), in.(input), out.(output)) { //nolint:forcetypeassert // nothing else is ever in it
+			for _, a := range stepWorker(state.(alive), in.(input), out.(output)) { //nolint:errcheck,forcetypeassert // nothing else is ever in it
 				next = append(next, a)
 			}
 			return next
