@@ -8,7 +8,7 @@ SECONDS ?= 60
 LINT  := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns dashboard prove fuzz bench setup first axe vuln memory fair
+.PHONY: help build demo test race lint fmt sim exhaust crash calls batches endpoints sagas turns history dashboard prove fuzz bench setup first axe vuln memory fair
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ crash: setup ## real processes, kill -9, SIGSTOP, the server killed, sessions cu
 
 calls: setup ## kill -9 processes that send requests, at every place, on every engine: CALLS=10000
 	CALLS=$(or $(CALLS),10000) $(GO) test -count=1 -v -timeout 30m ./test/calls
+
+history: setup ## clients with faults between them and one store, and an order in which all their answers can be, on each engine: SECONDS=60 SEED=1
+	OUTLAST_HISTORY_SECONDS=$(SECONDS) OUTLAST_HISTORY_SEED=$(or $(SEED),1) $(GO) test -count=1 -v -timeout 3h -run Linearizable ./test/history
 
 turns: setup ## kill -9 processes under limits, rates and schedules, on each engine: KILLS=1000
 	TURNS_KILLS=$(or $(KILLS),1000) $(GO) test ./test/turns -v -count=1 -timeout 60m

@@ -67,8 +67,10 @@ var bugs = map[string]string{
 
 // TestHistoriesFindEachPlantedBug shows that the judgement can fail.
 func TestHistoriesFindEachPlantedBug(t *testing.T) {
+	t.Parallel()
 	for bug, what := range bugs {
 		t.Run(bug, func(t *testing.T) {
+			t.Parallel()
 			first := memory.New(memory.Config{Timing: history.Timing()})
 			shared := &memo{reads: map[store.ID]store.Task{}}
 			report, err := history.Run(t.Context(), history.Config{

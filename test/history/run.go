@@ -20,7 +20,7 @@ type Config struct {
 	Engine string
 	// Seed decides what the clients do and what befalls them. How their calls meet is up to the machine.
 	Seed uint64
-	// Seconds is how long rounds are begun. Default 0: one round.
+	// Seconds is how long rounds are begun. Default 0: as few as have something to tell.
 	Seconds float64
 	// Rounds ends it after so many rounds, if that is sooner. Default 0: no bound but Seconds.
 	Rounds int
@@ -77,6 +77,9 @@ type Report struct {
 // Good reports whether every history was judged and can be.
 func (r *Report) Good() bool { return r.Unknown == 0 && r.Violations == 0 && r.Partitions > 0 }
 
+// Telling reports whether the histories have something to tell: workers died, answers were lost, late writes refused.
+func (r *Report) Telling() bool { return r.Deaths > 0 && r.Late > 0 && r.Lost > 0 }
+
 // run is a run under way.
 type run struct {
 	cfg     Config
@@ -112,11 +115,19 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 			return r.report, err
 		}
 		r.report.Seconds = time.Since(start).Seconds()
-		enough := r.report.Rounds >= cfg.Rounds && cfg.Rounds > 0
-		if enough || r.report.Seconds >= cfg.Seconds || !r.report.Good() {
+		if !r.report.Good() || r.enough() {
 			return r.report, nil
 		}
 	}
+}
+
+// enough reports whether no further round is needed. The last one may be late, if so far nobody died and nothing was lost.
+func (r *run) enough() bool {
+	if r.cfg.Rounds > 0 && r.report.Rounds >= r.cfg.Rounds {
+		return true
+	}
+	telling := r.report.Telling() || r.cfg.Faults == 0 || r.report.Rounds >= 20
+	return r.report.Seconds >= r.cfg.Seconds && telling
 }
 
 func chance(seed, stream uint64) *rand.Rand {
