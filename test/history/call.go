@@ -133,7 +133,7 @@ func (c *client) submit(ctx context.Context, at *cell, task int) {
 	if c.chance(4) {
 		var own store.ClaimRequest
 		claims, own = c.request(at, 1)
-		claims.Suspects, own.Suspects = false, 0
+		claims.Suspects, claims.Own, own.Suspects = false, true, 0
 		req.Claim = &own
 	}
 	var res store.SubmitResult

@@ -146,7 +146,7 @@ func (k kind) mayTake(w world, in input) []result {
 
 // mayRun reports whether a claim may take a task.
 func (k kind) mayRun(w world, i int, t task, in input) bool {
-	if t.State != store.Ready || w.Aborting || t.suspect() != in.Suspects {
+	if t.State != store.Ready || w.Aborting && !in.Own || t.suspect() != in.Suspects {
 		return false
 	}
 	if k != skip && k != block {

@@ -49,6 +49,7 @@ type input struct {
 	Consume []int
 
 	Suspects bool
+	Own      bool // of a claim inside a submit: it takes what is ready, also of a group that was aborted
 	// Still says that nothing else is under way, all delays are over and the claim has room for all: it must take all that it may.
 	Still bool
 }
@@ -151,6 +152,7 @@ func (in input) String() string {
 		{"message", in.Message, in.Message > 0},
 		{"uses", in.Consume, len(in.Consume) > 0},
 		{"suspects", "", in.Suspects},
+		{"own", "", in.Own},
 		{"(still)", "", in.Still},
 	} {
 		if f.set {
