@@ -16,6 +16,7 @@ func raceTests() []test {
 		{"recoverers put each task back once", raceRecoverers},
 		{"cancel races done: the counts are right", raceCancelDone},
 		{"cancel races the claim: it ends or is asked", raceCancelClaim},
+		{"cancel and a message race the submit: not found, or they count", raceFresh},
 		{"the last two members end at the same time: one closing", raceLastTwo},
 		{"abort races the last outcome: one closing", raceAbort},
 		{"members race Seal: each is counted or refused", raceSeal},
@@ -223,6 +224,39 @@ func raceCancelClaim(t *testing.T, w *world) {
 			k.end(tasks[0], store.Outcome{Kind: store.OutcomeRelease})
 		}
 		w.in(id, store.Cancelled)
+	}
+}
+
+// Who looks for a task that comes to be finds none, or one that counts. There is nothing between.
+func raceFresh(t *testing.T, w *world) {
+	for n := range w.scaled(100) {
+		spec := w.specs(1)[0]
+		message := store.Message{ID: lifeID("early"), Task: spec.ID, Name: "early"}
+		var stored atomic.Bool
+		together(5, func(i int) {
+			if i == 0 {
+				defer stored.Store(true)
+				if _, err := w.st.Submit(w.ctx(), store.SubmitRequest{Specs: []store.Spec{spec}}); err != nil {
+					t.Errorf("Submit = %v, want no error", err)
+				}
+				return
+			}
+			state, err := store.Cancelled, store.ErrNotFound
+			for last := false; errors.Is(err, store.ErrNotFound) && !last; {
+				last = stored.Load()
+				if n%2 == 0 {
+					state, err = w.st.Cancel(w.ctx(), spec.ID, "")
+				} else {
+					err = w.st.Send(w.ctx(), message)
+				}
+			}
+			if err != nil || state != store.Cancelled {
+				t.Errorf("the first that found the task was told %q, %v, want that it was cancelled, or the message taken", state, err)
+			}
+		})
+		if _, err := w.st.Cancel(w.ctx(), spec.ID, ""); err != nil {
+			t.Errorf("Cancel = %v, want no error", err)
+		}
 	}
 }
 

@@ -17,14 +17,18 @@ declare
 	t task;
 	at text;
 begin
-	t := find_live(of);
-	if t.id is not null then
-		perform ask(t, req->>'why', now);
-	end if;
-	select s.state into at from standing s where s.id = of;
-	if not found then
-		return jsonb_build_object('err', 'notfound');
-	end if;
+	for i in 1..100 loop
+		t := find_live(of);
+		if t.id is not null then
+			perform ask(t, req->>'why', now);
+		end if;
+		select s.state into at from standing s where s.id = of;
+		if not found then
+			return jsonb_build_object('err', 'notfound');
+		end if;
+		-- One that has come to be, or was retried, since it was looked for is looked for again: it waits, and must end.
+		exit when t.id is not null or at in ('done', 'failed', 'cancelled');
+	end loop;
 	return jsonb_build_object('state', at, 'hints', hints());
 end $$;
 
@@ -157,14 +161,26 @@ create or replace function send(req jsonb) returns jsonb language plpgsql as $$
 declare
 	now constant bigint := begin_step(req);
 	of constant uuid := (req->>'task')::uuid;
-	t task := find_live(of);
+	t task;
 	at text;
 begin
-	if exists (select 1 from message where task = of and id = (req->>'id')::uuid) then
-		return '{}';
-	end if;
+	for i in 1..100 loop
+		t := find_live(of);
+		if exists (select 1 from message where task = of and id = (req->>'id')::uuid) then
+			return '{}';
+		end if;
+		exit when t.id is not null;
+		select s.state into at from standing s where s.id = of;
+		if not found then
+			return jsonb_build_object('err', 'notfound');
+		end if;
+		if at in ('done', 'failed', 'cancelled') then
+			return jsonb_build_object('err', 'state', 'state', at);
+		end if;
+		-- It has come to be, or was retried, since it was looked for: it is looked for again.
+	end loop;
 	if t.id is null then
-		return missing(of);
+		return jsonb_build_object('err', 'state', 'state', at);
 	end if;
 	insert into message (task, id, name, body, sent_at, pos)
 	values (of, (req->>'id')::uuid, req->>'name', bytes(req->>'body'), now, (select coalesce(max(pos), 0) + 1 from message where task = of));
