@@ -20,6 +20,9 @@ const (
 	block  kind = "block"  // a lane in which none does
 )
 
+// lane says that the tasks of a cell run in order.
+func (k kind) lane() bool { return k == skip || k == block }
+
 // apart says that each task of a cell is judged by itself.
 func (k kind) apart() bool { return k == plain || k == group }
 
@@ -149,7 +152,7 @@ func (k kind) mayRun(w world, i int, t task, in input) bool {
 	if t.State != store.Ready || w.Aborting && !in.Own || t.suspect() != in.Suspects {
 		return false
 	}
-	if k != skip && k != block {
+	if !k.lane() {
 		return true
 	}
 	for j, other := range w.Tasks {
@@ -157,6 +160,7 @@ func (k kind) mayRun(w world, i int, t task, in input) bool {
 		case j == i || other.State == "":
 		case other.State == store.Running:
 			return false
+		case in.Loose && other.Since > in.Call: // it came while the claim was under way
 		case j < i && (!other.State.Terminal() || k == block && other.State == store.Failed):
 			return false
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -52,6 +53,10 @@ type input struct {
 	Own      bool // of a claim inside a submit: it takes what is ready, also of a group that was aborted
 	// Still says that nothing else is under way, all delays are over and the claim has room for all: it must take all that it may.
 	Still bool
+
+	// Loose says that a claim may pass over a head that came to its lane meanwhile: see Config.
+	Loose     bool
+	Call, Ret time.Duration // when it began and returned
 }
 
 // answer is what a caller was told. It is comparable: what the model says must be the same.

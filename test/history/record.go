@@ -100,6 +100,7 @@ func partitions(logs []*log, end time.Duration) map[place][]record {
 			if r.out.Unknown && r.ret == 0 {
 				r.ret = end
 			}
+			r.in.Call, r.in.Ret = r.call, r.ret
 			if r.cell == nil {
 				everywhere = append(everywhere, r)
 				continue

@@ -30,6 +30,9 @@ type Config struct {
 	Calls int
 	// Faults says that one call in so many meets a fault. Default: 8. Negative: none does.
 	Faults int
+	// Loose allows that a claim on an ordered lane passes over an older task whose submit or Retry was under way when the claim began.
+	// PostgreSQL's reads the lane once, as it is then, and takes what it read if that is still there: the older one is next.
+	Loose bool
 	// Patience is how long the judgement of one partition may take. Default: 20 s.
 	Patience time.Duration
 	// Pictures is where a history that cannot be is drawn. Default: the folder for temporary files.
@@ -97,7 +100,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	defer r.close()
 	for i := range cfg.Clients + 1 {
 		own := chance(cfg.Seed, uint64(i)+1)
-		c := &client{log: &log{client: i}, rand: own, faults: &faults{rand: own}, open: cfg.Open}
+		c := &client{log: &log{client: i}, rand: own, faults: &faults{rand: own}, open: cfg.Open, loose: cfg.Loose}
 		raw, err := cfg.Open(ctx)
 		if err != nil {
 			return r.report, fmt.Errorf("open a handle: %w", err)

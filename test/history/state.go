@@ -3,6 +3,7 @@ package history
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -23,9 +24,10 @@ type task struct {
 	CrashRun int
 	Saves    int64
 	Entry    string
-	Inbox    string // the numbers of the messages in it, in their order
-	Seen     uint16 // the messages it has seen, by their numbers
-	Due      bool   // it waits for a time, or held for its group, which may come at any moment
+	Inbox    string        // the numbers of the messages in it, in their order
+	Seen     uint16        // the messages it has seen, by their numbers
+	Since    time.Duration // in a lane: when the call had returned that put it there
+	Due      bool          // it waits for a time, or held for its group, which may come at any moment
 }
 
 // with returns the world with another task in the place of i.

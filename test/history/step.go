@@ -13,6 +13,9 @@ func (k kind) submit(w world, in input) []result {
 	}
 	create := func(w world, replaced int) []result {
 		t := task{}.wait(in.Delayed)
+		if k.lane() {
+			t.Since = in.Ret
+		}
 		switch k {
 		case unique:
 			w.Holder = in.Task
@@ -154,6 +157,9 @@ func (k kind) retry(w world, t task, in input) result {
 			return result{w, answer{Err: duplicate}}
 		}
 		w.Holder = in.Task
+	}
+	if k.lane() {
+		t.Since = in.Ret
 	}
 	t.Round++
 	t.Attempts, t.Crashes, t.CrashRun, t.Result, t.Asked = 0, 0, 0, "", false
