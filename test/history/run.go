@@ -31,7 +31,7 @@ type Config struct {
 	// Faults says that one call in so many meets a fault. Default: 8. Negative: none does.
 	Faults int
 	// Loose allows that a claim on an ordered lane passes over an older task whose submit or Retry was under way when the claim began.
-	// PostgreSQL's reads the lane once, as it is then, and takes what it read if that is still there: the older one is next.
+	// PostgreSQL's looks at the head of the lane under a lock that neither of these takes: the older one is next.
 	Loose bool
 	// Patience is how long the judgement of one partition may take. Default: 20 s.
 	Patience time.Duration
