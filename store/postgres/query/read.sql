@@ -75,21 +75,22 @@ select queue, kind, lane, reason, at, until from ns.pause where until is null or
 -- name: lane_list takes a queue, a name, a count and where counting stops; returns so many lanes after that name.
 select l.kind, l.lane, l.lim, l.flag, l.name, l.priority, l.ready_at, l.blocked, ns.weight_of($1, l.lane),
 	(select count(*) from (select 1 from ns.task t where t.state = 'ready' and t.queue = $1 and t.kind = l.kind and t.lane = l.lane and t.lim = l.lim
-		and t.flag = l.flag limit $4) x)
+		and t.flag = l.flag order by t.rank, t.turn, t.id limit $4) x)
 from ns.lane_page($1, $2, $3) l order by l.name;
 
--- name: queue_list takes where counting stops; returns the queues that have a task on record, and counts.
+-- name: queue_list takes where counting stops; returns the queues that have a task on record, and counts. The orders are those of indexes: a
+-- server that thinks it will soon have counted enough would rather go through the whole table.
 select q.name, r.n, s.n, p.n, g.n, r.at, ns.queue_paused(q.name)
 from ns.queues_of() q,
 	lateral (
 		-- What is counted is found in the index alone; when those became ready is read of the ones that were due first, and of the first of ordered lanes.
-		with few as materialized (select id, turn from ns.task where queue = q.name and state = 'ready' limit $1)
+		with few as materialized (select id, turn from ns.task where queue = q.name and state = 'ready' order by kind, lane, lim, flag, rank, turn, id limit $1)
 		select (select count(*) from few) as n, min(t.ready_at) as at from ns.task t
 		where t.id = any (array(select id from few where turn > 0 order by turn limit 100)) or t.id = any (array(select id from few where turn = 0 order by id limit 100))
 	) r,
-	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'scheduled' limit $1) x) s,
-	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'parked' limit $1) x) p,
-	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'running' limit $1) x) g
+	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'scheduled' order by id limit $1) x) s,
+	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'parked' order by id limit $1) x) p,
+	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'running' order by id limit $1) x) g
 order by q.name;
 
 -- name: stat_list takes from and until; returns the minutes between, oldest first.
