@@ -16,7 +16,10 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		t.Run(c.Scenario, func(t *testing.T) {
 			t.Parallel()
 			totals := sim.NewTotals()
-			singles := sim.Singles(c, totals)
+			singles, wrong := sim.Singles(c, totals)
+			if wrong != nil {
+				t.Fatalf("without any fault: %s", wrong)
+			}
 			if len(singles) < 40 {
 				t.Fatalf("%d schedules: the work has hardly any calls", len(singles))
 			}
