@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"context"
 	"time"
 
+	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/store"
 )
 
@@ -21,11 +23,14 @@ var drains = []scenario{
 	{"quiet", drainIs(300*ms, (*process).silence)},
 }
 
-// drainIs lets three tasks run for a while, and does something to a worker that runs some of them.
+// drainIs lets three tasks run for a while, does something to a worker that runs some of them, and lets two more come.
 func drainIs(run time.Duration, do func(p *process)) func(w *workload) {
 	return func(w *workload) {
 		var ids []store.ID
-		for range 3 {
+		for i := range 5 {
+			if i == 3 {
+				w.then(150*ms, func(context.Context, *kernel.Kernel) error { return nil })
+			}
 			ids = append(ids, w.want(func(t *store.Spec, sc *script) { sc.run, t.Retry.Max = run, 1 }))
 		}
 		done := 0
