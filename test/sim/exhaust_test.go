@@ -1,12 +1,14 @@
 package sim_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/outlast-go/outlast/test/sim"
 )
 
-// Every scenario bears every single fault at every one of its store calls; make exhaust has every pair of them as well.
+// Every scenario bears every single fault at every one of its store calls; make exhaust has every pair of them as well., FT-03, FT-11,
+// FT-17, FT-18, FT-26, PH-108, PH-141, PH-142, AL-005, AL-006, AL-007, AL-009, AL-016, AL-100, AL-101, AL-102, AE-010, R002-6
 func TestEveryFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for i, c := range sim.Cases() {
@@ -36,5 +38,28 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 				t.Errorf("%d crashes and %d pauses: the faults do not happen", totals.Crashes, totals.Pauses)
 			}
 		})
+	}
+}
+
+// One schedule is one run, of the faces as well: what was found is found again.
+func TestOneScheduleIsOneRun(t *testing.T) {
+	t.Parallel()
+	for i, c := range sim.Cases() {
+		if i%3 != i/3%3 {
+			continue
+		}
+		totals := sim.NewTotals()
+		_, calls, _ := sim.RunCase(c, nil, totals, nil)
+		for _, name := range []string{"die-after", "stop-before"} {
+			p, err := sim.ParsePlanned(fmt.Sprintf("%s@%d", name, calls/2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			one, _, _ := sim.RunCase(c, []sim.Planned{p}, totals, nil)
+			two, _, _ := sim.RunCase(c, []sim.Planned{p}, totals, nil)
+			if one.Hash != two.Hash || one.Steps != two.Steps {
+				t.Errorf("%s/%s under %s: %016x after %d steps, then %016x after %d", c.Scenario, c.Evidence, p, one.Hash, one.Steps, two.Hash, two.Steps)
+			}
+		}
 	}
 }

@@ -55,7 +55,7 @@ func parseSlice(text string) (s slice, err error) {
 }
 
 // exhaust runs the cases that match, and returns the exit code.
-func exhaust(pairs bool, match string, part slice, workers int) int {
+func exhaust(pairs bool, match string, part slice, o options) int {
 	like, err := regexp.Compile(match)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "-scenario: %v\n", err)
@@ -63,27 +63,39 @@ func exhaust(pairs bool, match string, part slice, workers int) int {
 	}
 	e := &exhaustion{pairs: pairs, begin: time.Now(), totals: sim.NewTotals()}
 	cases, all := e.plan(like, part)
-	over := make(chan struct{})
-	var group, telling sync.WaitGroup
-	telling.Go(func() { e.tell(over) })
-	for range max(workers, 1) {
-		group.Go(e.work)
-	}
-	group.Wait()
-	close(over)
-	telling.Wait()
+	e.run(o)
 	slices.SortFunc(e.findings, func(a, b finding) int { return a.job - b.job })
 	for _, f := range e.findings {
 		fmt.Print(f.text)
 	}
 	c := e.coverage
 	fmt.Printf("coverage: %d cells met by a fault (operation × fault × state of the caller)\n", e.totals.Struck())
-	fmt.Printf("exhaust: %d cases, part %d/%d (%d of %d first faults), %d single faults, %d ordered pairs, %d of %d schedules covered, %d violations, %.0f s\n",
-		cases, part.part, part.of, len(e.jobs), all, c.Singles, c.Pairs, c.Met, c.Singles+c.Pairs, len(e.findings), time.Since(e.begin).Seconds())
+	fmt.Printf("exhaust: %d cases, %d of %d first faults of part %d/%d (%d in all), %d single faults, %d ordered pairs, %d of %d schedules covered, %d violations, %.0f s\n",
+		cases, e.done.Load(), len(e.jobs), part.part, part.of, all, c.Singles, c.Pairs, c.Met, c.Singles+c.Pairs, len(e.findings), time.Since(e.begin).Seconds())
+	if int(e.done.Load()) < len(e.jobs) {
+		fmt.Println("exhaust: the time was over before all was done; -part takes a smaller share")
+	}
 	if len(e.findings) > 0 || c.Met != c.Singles+c.Pairs || cases == 0 {
 		return 1
 	}
 	return 0
+}
+
+// run does all jobs, or as many as there is time for.
+func (e *exhaustion) run(o options) {
+	if o.minutes > 0 {
+		timer := time.AfterFunc(time.Duration(o.minutes*float64(time.Minute)), func() { e.stop.Store(true) })
+		defer timer.Stop()
+	}
+	over := make(chan struct{})
+	var group, telling sync.WaitGroup
+	telling.Go(func() { e.tell(over) })
+	for range max(o.workers, 1) {
+		group.Go(e.work)
+	}
+	group.Wait()
+	close(over)
+	telling.Wait()
 }
 
 // plan lists the jobs of the cases that match, as far as they are of this part, and returns how many there are in all.

@@ -30,7 +30,7 @@ func main() {
 	flag.Uint64Var(&o.seeds, "seeds", 2000, "how many seeds to run")
 	flag.Uint64Var(&o.first, "first", 0, "the first seed")
 	flag.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "how many simulations run side by side")
-	flag.Float64Var(&o.minutes, "minutes", 0, "run for so long instead, whatever the number of seeds")
+	flag.Float64Var(&o.minutes, "minutes", 0, "run for so long instead, whatever the number of seeds; with -exhaust: no longer than that")
 	flag.BoolVar(&o.json, "json", false, "print the totals as JSON too")
 	flag.BoolVar(&o.verbose, "v", false, "tell which cells were not reached")
 	faults := flag.Int("exhaust", 0, "run all schedules of so many faults: 1 or 2")
@@ -47,7 +47,7 @@ func main() {
 	case *name != "":
 		os.Exit(rehearse(*name, *list))
 	case *faults != 0:
-		os.Exit(exhaust(*faults > 1, *like, part, o.workers))
+		os.Exit(exhaust(*faults > 1, *like, part, o))
 	}
 	if *one >= 0 {
 		os.Exit(replay(uint64(*one)))
