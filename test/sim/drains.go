@@ -11,12 +11,12 @@ import (
 // drains are those scenarios in which a worker with runs under way is asked to stop.
 var drains = []scenario{
 	{"drain", drainIs(300*ms, (*process).drain)},
-	{"drain, given back", drainIs(3*time.Second, (*process).drain)},
-	{"drain, halted", drainIs(3*time.Second, func(p *process) {
+	{"drain, given back", drainIs(1500*ms, (*process).drain)},
+	{"drain, halted", drainIs(1500*ms, func(p *process) {
 		p.drain()
 		p.sim.after(200*ms, p, p.kernel.Halt)
 	})},
-	{"drain, killed", drainIs(3*time.Second, func(p *process) {
+	{"drain, killed", drainIs(1500*ms, func(p *process) {
 		p.drain()
 		p.sim.after(300*ms, p, func() { p.kill("SIGKILL within the grace") })
 	})},

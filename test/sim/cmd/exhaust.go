@@ -152,7 +152,9 @@ func (e *exhaustion) work() {
 		e.mu.Lock()
 		e.coverage.Add(c)
 		if broken != nil {
-			e.findings = append(e.findings, finding{n, fmt.Sprintf("%s\nreplay: go run ./test/sim/cmd -replay %q -faults %s\n", broken, caseName(j.in), faultList(faults))})
+			f := finding{n, fmt.Sprintf("%s\nreplay: go run ./test/sim/cmd -replay %q -faults %s\n", broken, caseName(j.in), faultList(faults))}
+			e.findings = append(e.findings, f)
+			fmt.Fprint(os.Stderr, f.text) // at once; in their order they come in the end
 			e.stop.Store(len(e.findings) >= 10)
 		}
 		e.mu.Unlock()
