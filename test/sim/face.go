@@ -2,6 +2,8 @@ package sim
 
 import (
 	"errors"
+
+	"github.com/outlast-go/outlast/store"
 )
 
 // errNotYet lets a client repeat a step whose end has not come.
@@ -35,6 +37,11 @@ func (w *workload) whenBusy(do func(p *process)) {
 		}
 	}
 	w.s.after(look, nil, again)
+}
+
+// struck reports whether a task was given up because three of its workers died: two by faults, and one by the scenario itself.
+func struck(t *store.Task) bool {
+	return t.State == store.Failed && t.Reason == store.ReasonCrashed && t.Crashes > store.Suspicion
 }
 
 // tally counts what has happened, by name.
