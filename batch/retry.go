@@ -65,29 +65,31 @@ func (h *Handle[In, Out]) retryAll(ctx context.Context, tasks []kernel.Task) (ro
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	next := 0
-	for range min(retryers, len(tasks)) {
-		group.Go(func() {
-			for {
-				mu.Lock()
-				if next == len(tasks) || err != nil {
-					mu.Unlock()
-					return
-				}
-				id := tasks[next].ID
-				next++
+	work := func() {
+		for {
+			mu.Lock()
+			if next == len(tasks) || err != nil {
 				mu.Unlock()
-				e := h.k.Retry(ctx, id)
-				mu.Lock()
-				switch {
-				case e == nil:
-					rows++
-				case !errors.Is(e, kernel.ErrState) && !errors.Is(e, kernel.ErrNotFound):
-					err = errors.Join(err, e)
-				}
-				mu.Unlock()
+				return
 			}
-		})
+			id := tasks[next].ID
+			next++
+			mu.Unlock()
+			e := h.k.Retry(ctx, id)
+			mu.Lock()
+			switch {
+			case e == nil:
+				rows++
+			case !errors.Is(e, kernel.ErrState) && !errors.Is(e, kernel.ErrNotFound):
+				err = errors.Join(err, e)
+			}
+			mu.Unlock()
+		}
 	}
+	for range min(retryers, len(tasks)) - 1 {
+		group.Go(work)
+	}
+	work() // the caller is one of them: a single row costs no goroutine
 	group.Wait()
 	return rows, err
 }

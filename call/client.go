@@ -65,6 +65,9 @@ type ClientConfig struct {
 	// MaxDials and MaxDialsPerHost are how many connections are made at the same time. Default 256 and 64.
 	MaxDials        int
 	MaxDialsPerHost int
+	// Transport carries the requests in place of the client's own connections, which are then not used: Proxy, TLS and what is said of
+	// dials and connections mean nothing to it. The Guard looks at the host of a request alone. Default: the client's own.
+	Transport http.RoundTripper
 	// Resolver of names. Default: net.DefaultResolver.
 	Resolver *net.Resolver
 	// Guard refuses what must not be called. Default nil: everything may be.
@@ -325,7 +328,7 @@ func (c *Client) Settings() map[string]string {
 		"MaxHeader": strconv.FormatInt(cfg.MaxHeader, 10), "MaxSpill": strconv.FormatInt(cfg.MaxSpill, 10),
 		"Proxy": proxy, "TLS": onOff(cfg.TLS != nil, "own", "default"), "HTTP2": onOff(!cfg.DisableHTTP2, "on", "off"),
 		"MaxConnsPerHost": strconv.Itoa(cfg.MaxConnsPerHost), "MaxDials": strconv.Itoa(cfg.MaxDials),
-		"MaxDialsPerHost": strconv.Itoa(cfg.MaxDialsPerHost), "Guard": guard, "PerHost": fmt.Sprintf("%+v", cfg.PerHost),
+		"MaxDialsPerHost": strconv.Itoa(cfg.MaxDialsPerHost), "Transport": onOff(cfg.Transport != nil, "own", "default"), "Guard": guard, "PerHost": fmt.Sprintf("%+v", cfg.PerHost),
 		"Breaker": fmt.Sprintf("%+v", cfg.Breaker), "Signers": strconv.Itoa(len(cfg.Signers)), "Inline": strconv.FormatBool(cfg.Inline),
 	}
 }

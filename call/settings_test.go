@@ -27,7 +27,7 @@ func TestDefaults(t *testing.T) {
 		"Queue": "calls", "CallbackQueue": "callbacks", "Timeouts": "{Connect:10s TLS:10s Send:0s FirstByte:0s Idle:1m0s Total:1m0s}",
 		"Retry": "{Max:5 Base:1s Factor:2 Cap:5m0s CrashSpends:false Exact:false}", "MaxRetryAfter": "1h0m0s", "OnUnknown": "auto",
 		"MaxRedirects": "5", "UserAgent": "outlast", "MaxResponse": "1048576", "MaxHeader": "65536", "MaxSpill": "0",
-		"Proxy": "none", "TLS": "default", "HTTP2": "on", "MaxConnsPerHost": "0", "MaxDials": "256", "MaxDialsPerHost": "64", "Guard": "off",
+		"Proxy": "none", "TLS": "default", "Transport": "default", "HTTP2": "on", "MaxConnsPerHost": "0", "MaxDials": "256", "MaxDialsPerHost": "64", "Guard": "off",
 		"Breaker": "{Failures:10 OpenFor:10s MaxOpen:5m0s Probes:1}", "Signers": "0", "Inline": "false",
 	} {
 		if got[name] != want {

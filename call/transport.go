@@ -23,6 +23,7 @@ type transport struct {
 	shared *http.Transport // hosts that are known to speak HTTP/2; nil: one pool is enough
 	proxy  *url.URL
 	guard  *safedial.Guard
+	other  http.RoundTripper // carries everything instead; nil: none
 	dialer net.Dialer
 	dials  chan struct{}
 
@@ -54,7 +55,7 @@ const (
 
 func newTransport(cfg ClientConfig) (*transport, error) {
 	t := &transport{
-		guard: cfg.Guard, dials: make(chan struct{}, cfg.MaxDials), hosts: map[string]*host{}, turns: map[string]*turns{},
+		guard: cfg.Guard, other: cfg.Transport, dials: make(chan struct{}, cfg.MaxDials), hosts: map[string]*host{}, turns: map[string]*turns{},
 		dialer: net.Dialer{Timeout: limit(cfg.Timeouts.Connect), KeepAlive: 30 * time.Second, Resolver: cfg.Resolver},
 	}
 	if cfg.Proxy != "" {
@@ -106,6 +107,9 @@ func (t *transport) close() {
 
 // RoundTrip sends a request over the pool that suits its host.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.other != nil {
+		return t.other.RoundTrip(r)
+	}
 	if t.shared == nil || r.URL.Scheme != "https" {
 		return t.single.RoundTrip(r)
 	}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -273,5 +276,26 @@ func TestTLSIsTheClientsOwn(t *testing.T) {
 	}
 	if c.Client().Kind() != "call.send.mutual" || w.client.Kind() != "call.send" {
 		t.Errorf("kinds %s and %s", c.Client().Kind(), w.client.Kind())
+	}
+}
+
+// carried answers by itself.
+type carried func(*http.Request) (*http.Response, error)
+
+func (f carried) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A Transport carries requests in place of the client's own connections, and the Guard is asked all the same.
+func TestATransportCarriesRequestsInPlaceOfConnections(t *testing.T) {
+	t.Parallel()
+	by := carried(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusTeapot, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(r.URL.Host)), Request: r}, nil
+	})
+	w := begin(t, setup{client: call.ClientConfig{Transport: by}})
+	if r := w.answer(call.Request{URL: "http://nowhere.test/"}, call.Options{}); r.Status != http.StatusTeapot || string(r.Body) != "nowhere.test" {
+		t.Errorf("answer = %d %q, want the transport's", r.Status, r.Body)
+	}
+	w = begin(t, setup{client: call.ClientConfig{Transport: by, Guard: &call.Guard{}}})
+	if _, err := w.call.Start(t.Context(), w.k, call.Request{URL: "http://127.0.0.1/"}, call.Options{}); !errors.Is(err, call.ErrRefused) {
+		t.Errorf("Start = %v, want ErrRefused", err)
 	}
 }

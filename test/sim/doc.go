@@ -6,6 +6,9 @@
 // goes wrong any more, and everything that was accepted has to end. What must hold at all times is listed in invariants.go, with
 // the place where each is checked.
 //
+// Small scenarios, of the kernel and of each face, are also run by schedule instead of by chance: RunCase strikes named calls of the store with
+// named faults, so that every fault, and every pair of them, is tried at every call. What a face promises is judged in the end.
+//
 // The parts: scheduler (time and order), simContext and env (what the kernel takes from the world), process (what can be killed, paused and cut), fault
 // (the way of a call to the store and back), witness and shadow (what was applied, and what follows from it), workload (what
 // is asked for, and what handlers do), scan (the walk over all records).

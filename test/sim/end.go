@@ -15,6 +15,9 @@ func (s *Sim) checkEnd() {
 			s.fail("I8", "task %v was acknowledged and has not ended", t.id)
 		}
 	}
+	for _, judge := range s.work.judges {
+		judge()
+	}
 }
 
 // checkRecords lets fsck compare the records with each other.

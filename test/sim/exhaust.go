@@ -119,16 +119,15 @@ func (c *Coverage) Add(o Coverage) {
 	c.Met += o.Met
 }
 
-// Singles lists every fault at every call of a case.
-func Singles(c Case, totals *Totals) []Planned {
-	_, calls, _ := RunCase(c, nil, totals, nil)
-	var all []Planned
+// Singles lists every fault at every call of a case. The case is run without any for it, and must bear that.
+func Singles(c Case, totals *Totals) (all []Planned, v *Violation) {
+	res, calls, _ := RunCase(c, nil, totals, nil)
 	for call := range calls {
 		for _, f := range exhaustive {
 			all = append(all, Planned{call, f})
 		}
 	}
-	return all
+	return all, res.Violation
 }
 
 // After runs a case under a first fault and, with pairs, under it and every fault at every later call. It stops at the first violation, and

@@ -49,5 +49,22 @@ package sim
 //	K5   the kernel does not panic                                                              always
 //	K6   Wait returns ended tasks only; an operator among the healthy is told no errors but
 //	     those that the state of a task explains                                                client, end
+//	S1   a saga has on record what its steps did, in their order                                client
+//	C1   one outcome of a request is told to its callback, the one that is on record            end
+//	C2   a server is told one id and one key for one request, however often it is sent          end
+//	C3   what must not be sent twice reaches its server once at most                            end
+//	B1   Done comes for each generation of a batch, and is told how it ended                    client, end
+//	B2   the counts of a batch are those of its rows, all of which have ended                   client, end
+//	B3   an output file has the line of each row that was processed, once, in their order       client
+//	B4   a row runs again only for what has gone wrong                                          end
+//	T1   each tick of a schedule has one task, also of those that nobody was there to drive     end
+//	T2   its job runs again only for what has gone wrong                                        end
+//	P1   a payload outside its record is read as it was put, as long as its record is there     run, client, end
+//	P2   a blob whose record is gone is gone after the sweep                                    end
+//	D1   a worker that is asked to stop costs its tasks nothing: they end, here or elsewhere    end
+//	D2   a worker that is quiet claims no more                                                  claim
+//	E1   a request that was accepted is known under its id, and its end is told                 client, end
+//	E2   requests under one key are one task                                                    end
+//	E3   the function of an endpoint runs again only for what has gone wrong                    end
 //	FSCK the records agree with each other (package store/fsck)                                 scan
 //	SIM  the simulation itself is sound                                                         always

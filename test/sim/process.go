@@ -44,6 +44,7 @@ type process struct {
 	holding  int    // tasks that its workers hold
 	stop     context.CancelCauseFunc
 	draining bool
+	quiet    bool // was asked to claim no more
 	drainAt  time.Duration
 	ended    bool  // its main function has returned
 	killer   *task // what killed it; nil: chance

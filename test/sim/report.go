@@ -148,6 +148,17 @@ func (t *Totals) coverage() (reached, possible int, missing []string) {
 	return reached, len(all), missing
 }
 
+// Struck returns how many cells were met by a fault.
+func (t *Totals) Struck() int {
+	n := 0
+	for c := range t.cells {
+		if c.fault != faultNone {
+			n++
+		}
+	}
+	return n
+}
+
 // cover counts a call.
 func (s *Sim) cover(p *process, op string, f fault) { s.stats.cells[cell{op, f, s.classOf(p)}]++ }
 

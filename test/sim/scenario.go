@@ -19,7 +19,7 @@ type scenario struct {
 const ms = time.Millisecond
 
 // scenarios are all of them.
-var scenarios = slices.Concat(kernelScenarios, sagas)
+var scenarios = slices.Concat(kernelScenarios, sagas, calls, batches, ticks, blobs, drains, endpoints)
 
 // kernelScenarios are all ways in which a task can come, wait, run and end, each as small as it can be.
 var kernelScenarios = []scenario{
@@ -118,16 +118,6 @@ var kernelScenarios = []scenario{
 		w.then(0, func(ctx context.Context, k *kernel.Kernel) error { return k.Pause(ctx, scope, 0, "a pause") })
 		w.want(nil)
 		w.then(100*ms, func(ctx context.Context, k *kernel.Kernel) error { return k.Resume(ctx, scope) })
-	}},
-	{"drain", func(w *workload) {
-		for range 2 {
-			w.want(func(_ *store.Spec, sc *script) { sc.run = 300 * ms })
-		}
-		w.s.after(1200*ms, nil, func() {
-			if p := w.s.busiest(); p != nil {
-				p.drain()
-			}
-		})
 	}},
 	{"wait", func(w *workload) {
 		id := w.want(nil)

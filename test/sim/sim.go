@@ -171,6 +171,11 @@ func (s *Sim) run() {
 	if s.broken == nil {
 		s.heal()
 	}
+	for _, goOn := range s.work.after {
+		if s.broken == nil {
+			goOn()
+		}
+	}
 	if s.broken == nil {
 		s.scan("end")
 		s.checkEnd()

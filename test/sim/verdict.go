@@ -47,6 +47,7 @@ func (sh *shadow) checkVerdict(p *process, t *task, f store.Fence, out store.Out
 	failed := out.Kind == store.OutcomeRetry || out.Kind == store.OutcomeFail
 	switch {
 	case out.Kind == store.OutcomeRelease:
+	case r == nil && failed && out.Error != nil && out.Error.Type == "blob": // its payload could not be read: the handler is not called
 	case r == nil:
 		s.fail("K1", "outcome %s of %v was written by %s, and its handler never ran", out.Kind, t.id, p.name)
 	case r.active:

@@ -44,8 +44,14 @@ func (s sender) Complete(ctx context.Context, req store.CompleteRequest) (store.
 	if req.Claim != nil {
 		claim := *req.Claim
 		req.Claim = &claim
+		s.p.claims(claim.Repeat)
 	}
 	return s.Store.Complete(ctx, req)
+}
+
+func (s sender) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimResult, error) {
+	s.p.claims(req.Repeat)
+	return s.Store.Claim(ctx, req)
 }
 
 func (s sender) Save(ctx context.Context, req store.SaveRequest) (string, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 func (s *Sim) kernelConfig(p *process) kernel.Config {
-	return kernel.Config{
+	cfg := kernel.Config{
 		Env:             env{p},
 		Name:            p.name,
 		Slots:           map[string]int{kernel.DefaultQueue: s.plan.slots},
@@ -22,6 +22,10 @@ func (s *Sim) kernelConfig(p *process) kernel.Config {
 		Logger:          slog.New(slog.DiscardHandler),
 		Around:          []func(kernel.Handler) kernel.Handler{s.around(p)},
 	}
+	for _, set := range s.work.config {
+		set(p, &cfg)
+	}
+	return cfg
 }
 
 // startWorker starts a process that runs tasks, after d.
@@ -41,6 +45,9 @@ func (s *Sim) startWorker(d time.Duration) {
 			k.Handle(kind, s.work.handler(p))
 		}
 		serveSagas(k)
+		for _, serve := range s.work.serves {
+			serve(p, k)
+		}
 		p.main(func(ctx context.Context) { s.worker(ctx, p) })
 	})
 }

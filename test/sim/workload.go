@@ -75,6 +75,12 @@ type workload struct {
 	mended   bool
 	operator *process
 	hogs     []store.Spec
+
+	// What a face needs beside the kernel; all of it is empty where seeds decide.
+	serves []func(p *process, k *kernel.Kernel) // lets a worker run the work
+	config []func(p *process, c *kernel.Config) // sets up the kernels of all processes
+	after  []func()                             // goes on once everybody has stopped
+	judges []func()                             // looks at what is left in the end
 }
 
 func newWorkload(s *Sim, r *rand.Rand) *workload {

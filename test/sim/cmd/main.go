@@ -30,19 +30,24 @@ func main() {
 	flag.Uint64Var(&o.seeds, "seeds", 2000, "how many seeds to run")
 	flag.Uint64Var(&o.first, "first", 0, "the first seed")
 	flag.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "how many simulations run side by side")
-	flag.Float64Var(&o.minutes, "minutes", 0, "run for so long instead, whatever the number of seeds")
+	flag.Float64Var(&o.minutes, "minutes", 0, "run for so long instead, whatever the number of seeds; with -exhaust: no longer than that")
 	flag.BoolVar(&o.json, "json", false, "print the totals as JSON too")
 	flag.BoolVar(&o.verbose, "v", false, "tell which cells were not reached")
 	faults := flag.Int("exhaust", 0, "run all schedules of so many faults: 1 or 2")
 	like := flag.String("scenario", "", "with -exhaust: only the cases whose name matches, as in ^group.*/proof")
+	piece := flag.String("part", "", "with -exhaust: only this part of it, as in 1/8")
 	name := flag.String("replay", "", "run this case, as in retry/proof, and print its trace")
 	list := flag.String("faults", "", "with -replay: its faults, as in die-after@3,stop-before@9")
 	flag.Parse()
+	part, err := parseSlice(*piece)
 	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
 	case *name != "":
 		os.Exit(rehearse(*name, *list))
 	case *faults != 0:
-		os.Exit(exhaust(*faults > 1, *like, o.workers))
+		os.Exit(exhaust(*faults > 1, *like, part, o))
 	}
 	if *one >= 0 {
 		os.Exit(replay(uint64(*one)))
