@@ -62,7 +62,7 @@ func (d *Desk) admit(w http.ResponseWriter, r *http.Request) {
 		}
 		d.cfg.Logger.Info("signed in", "who", nameOf(token), "token", token.ID)
 		http.SetCookie(w, d.cookie(d.seal(token.ID, until), int(until.Sub(d.now()).Seconds())))
-		http.Redirect(w, r, backOf(r.PostForm.Get("back")), http.StatusSeeOther)
+		http.Redirect(w, r, backOf(r.PostForm.Get("back")), http.StatusSeeOther) //nolint:gosec // backOf lets no address of others pass
 	}
 }
 
@@ -102,7 +102,9 @@ func (d *Desk) cookieName() string {
 }
 
 func (d *Desk) cookie(value string, seconds int) *http.Cookie {
-	return &http.Cookie{Name: d.cookieName(), Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: d.cfg.Secure, SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{ //nolint:gosec // Secure wherever there is TLS; without it the daemon is on loopback, or was told to be open
+		Name: d.cookieName(), Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: d.cfg.Secure, SameSite: http.SameSiteStrictMode,
+	}
 }
 
 // seal makes a session: the id of the token, when it ends, and a sum of both that only this process can make.
