@@ -194,7 +194,7 @@ func setModes(raw *sqlite.Conn) error {
 		return err
 	}
 	// The pages that a claim needs lie apart once many tasks have ended: they should stay in memory.
-	if _, err := oneText(raw, "pragma cache_size = -65536"); err != nil {
+	if _, err := oneText(raw, "pragma cache_size = -24576"); err != nil {
 		return err
 	}
 	level, err := oneInt(raw, "pragma synchronous")
