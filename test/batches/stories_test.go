@@ -302,7 +302,7 @@ func TestOutputFilesAreInTheOrderOfTheRows(t *testing.T) {
 			for i := 1; i <= 600; i++ {
 				fmt.Fprintln(&want, i)
 			}
-			if files, err := h.Files(t.Context()); err != nil || len(files) != 2 || files[0] != (batch.File{Name: "all", Lines: 600, Bytes: int64(want.Len())}) {
+			if files, err := h.Files(t.Context()); err != nil || len(files) != 2 || files[0] != (batch.File{Name: "all", Lines: 600, Bytes: int64(want.Len()), Apart: len(blobs) > 0}) {
 				t.Errorf("Files = %+v, %v", files, err)
 			}
 			if all, some := content(t, h, "all"), content(t, h, "some"); all != want.String() || some != "\ntwo\n" {

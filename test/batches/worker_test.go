@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -83,8 +84,26 @@ func work() error {
 	}
 	defer k.Close()
 	if rows := os.Getenv(envSubmit); rows != "" {
-		return submitTrial(ctx, k, j, rows)
+		if err := submitTrial(ctx, k, j, rows); err != nil {
+			return err
+		}
+		return os.WriteFile(os.Getenv(envJournal)+peakSuffix, []byte(peak()), 0o600)
 	}
 	b.Serve(k)
 	return k.Run(ctx)
+}
+
+// peakSuffix is behind the name of the journal of a process that tells how large it was at most.
+const peakSuffix = ".peak"
+
+// peak is how much memory this process held at most, in KiB; empty where that cannot be told. What the system tells of a child that has ended
+// counts the memory of its parent, too.
+func peak() string {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	text, _, _ := strings.Cut(rest, "kB")
+	return strings.TrimSpace(text)
 }
