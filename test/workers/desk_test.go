@@ -62,7 +62,7 @@ func TestTheDaemonShowsItsDashboard(t *testing.T) {
 	}
 
 	q := begin(t, engines["sqlite"](t), "--dashboard=false")
-	if status, at, body := q.look(c, "/"); status != 404 || at != "/" || !strings.Contains(body, "not_found") {
+	if status, at, body := q.look(c, "/"); status != 404 || at != "/" || !strings.Contains(body, "no_path") {
 		t.Errorf("without a dashboard / = %d %s", status, body)
 	}
 }
