@@ -20,8 +20,16 @@ type appetite struct {
 	turn     int             // grows with each claim
 	here     int             // submits under way that claim for RunHere
 	nextAt   time.Time
+	yield    time.Duration // how long it last gave way to others, in a row
 	cursors  map[string]string
 }
+
+// Claims that find what others are about to take come again soon, but not at once: the others must commit first. The longer it lasts, the
+// later.
+const (
+	yieldFirst = 2 * time.Millisecond
+	yieldMost  = 32 * time.Millisecond
+)
 
 func (a *appetite) wake() { a.hungry, a.news = true, a.news+1 }
 
@@ -174,9 +182,18 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 		k.suspects.took(len(res.Tasks), k.env.Now())
 	} else {
 		// After a refusal only a hint, of a beat at the latest, lets it claim again: it would be refused in a tight loop.
-		a.hungry = err == nil && (p.req.Repeat || res.Again || a.news != p.news)
+		vain := res.Again && len(res.Tasks) == 0 && !p.req.Repeat
+		a.hungry = err == nil && (p.req.Repeat || res.Again && !vain || a.news != p.news)
 		a.fill(p.req.Queues, res.Tasks)
 		a.nextAt = time.Time{}
+		if vain {
+			a.yield = min(max(2*a.yield, yieldFirst), yieldMost)
+			if wait := k.jitter(a.yield); res.Next <= 0 || wait < res.Next {
+				res.Next = wait
+			}
+		} else {
+			a.yield = 0
+		}
 		if res.Next > 0 {
 			a.nextAt = k.env.Now().Add(res.Next)
 		}

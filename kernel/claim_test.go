@@ -3,7 +3,10 @@ package kernel_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/outlast-go/outlast/kernel"
 	"github.com/outlast-go/outlast/kernel/kerneltest"
@@ -56,4 +59,42 @@ func TestManySlotsAreFilledByBoundedClaims(t *testing.T) {
 	for _, s := range started {
 		kerneltest.Wait(t, k, s.ID, store.Done)
 	}
+}
+
+// heldClaims is a store in which others hold what there is, until a time.
+type heldClaims struct {
+	store.Store
+	until  time.Time
+	claims atomic.Int64
+}
+
+func (s *heldClaims) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimResult, error) {
+	s.claims.Add(1)
+	if time.Now().Before(s.until) {
+		return store.ClaimResult{Again: true}, nil
+	}
+	return s.Store.Claim(ctx, req)
+}
+
+// A worker that finds what others are about to take gives way to them, and is there soon if they did not.
+func TestAClaimThatFindsWhatOthersHoldGivesWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := &heldClaims{Store: memory.New(memory.Config{}), until: time.Now().Add(900 * time.Millisecond)}
+		k, _ := kerneltest.StartOn(t, st, kernel.Config{}, handlers{
+			"once": func(context.Context, *kernel.Run) (kernel.Outcome, error) { return kernel.Outcome{}, nil },
+		})
+		begin := time.Now()
+		id, err := k.Submit(t.Context(), kernel.Spec{Kind: "once"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kerneltest.Wait(t, k, id.ID, store.Done)
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("the task ended after %v, want less than 100 ms after others let it go", took)
+		}
+		if n := st.claims.Load(); n > 100 {
+			t.Errorf("%d claims were made in 900 ms, want a few dozen", n)
+		}
+	})
 }

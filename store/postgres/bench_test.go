@@ -97,3 +97,29 @@ func runAll(t testing.TB, s *postgres.Store, n int) {
 		t.Fatal(err)
 	}
 }
+
+// A claim that finds nothing, and one that finds one task in one of several lanes.
+func BenchmarkClaim(b *testing.B) {
+	kinds := []string{"a", "b", "c", "d", "k"}
+	for _, n := range []int{0, 1} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := benchOpen(b)
+			if err := s.Join(b.Context(), store.JoinRequest{ID: "w", Beat: time.Second, DeadAfter: 15 * time.Second}); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				b.StopTimer()
+				if n > 0 {
+					if _, err := s.Submit(b.Context(), store.SubmitRequest{Specs: benchSpecs(n)}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StartTimer()
+				res, err := s.Claim(b.Context(), store.ClaimRequest{Worker: "w", Nonce: benchID(), Kinds: kinds, Queues: []store.QueueSlots{{Queue: "q", Slots: 10}}})
+				if err != nil || len(res.Tasks) != n {
+					b.Fatalf("Claim = %d tasks, %v, want %d", len(res.Tasks), err, n)
+				}
+			}
+		})
+	}
+}

@@ -155,12 +155,12 @@ func TestASessionThatIsGoneIsFoundWithinSeconds(t *testing.T) {
 	}
 }
 
-// A million tasks go through, and a claim at the end takes as long as one at the start. It prints figures. OUTLAST_LONG alone runs
-// it whole. FT-27
+// A million tasks go through, and a claim at the end takes at most 1.5 times as long as one at the start. It prints figures. OUTLAST_LONG
+// alone runs it whole; the short form beside other tests sees only what grows with the number of tasks. FT-27
 func TestAMillionTasksGoThrough(t *testing.T) {
-	n := 20_000
+	n, bound := 20_000, 5.0
 	if os.Getenv("OUTLAST_LONG") != "" {
-		n = 1_000_000
+		n, bound = 1_000_000, 1.5
 	}
 	s, name := room(t, store.Timing{})
 	joinAs(t, s, "w")
@@ -199,7 +199,7 @@ func TestAMillionTasksGoThrough(t *testing.T) {
 	from, to, now := quartile(first), quartile(last), quartile(fresh)
 	t.Logf("%d tasks in %v; claim of 100 at the start %v, at the end %v, in an empty namespace then %v", n, time.Since(begin).Round(time.Second), from, to, now)
 	report(t, s, name)
-	if limit := max(from, now) * 3 / 2; to > limit {
+	if limit := time.Duration(float64(max(from, now)) * bound); to > limit {
 		t.Errorf("a claim at the end takes %v, want at most %v", to, limit)
 	}
 }

@@ -37,12 +37,13 @@ begin
 end $$;
 
 -- is_broken reports whether a task fails because one before it in its ordered lane did.
-create or replace function is_broken(t task) returns boolean language sql stable as $$
-	select t.ord = 'fail' and exists (
+create or replace function is_broken(t task) returns boolean language plpgsql stable as $$
+begin
+	return t.ord = 'fail' and exists (
 		select 1 from ended e
 		where e.queue = t.queue and e.kind = t.kind and e.lane = t.lane and e.lim = t.lim and e.ord = 'fail' and e.state = 'failed' and e.reason <> 'order'
-			and e.ended_at >= t.created_at and e.id < t.id)
-$$;
+			and e.ended_at >= t.created_at and e.id < t.id);
+end $$;
 
 -- fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time, one whose lane has
 -- failed. The task is locked. It returns whether it may run.
@@ -202,6 +203,9 @@ begin
 	select * into got from claim_step(req, now);
 	head.meta := jsonb_build_object('again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints());
 	return next head;
+	if cardinality(got.ids) = 0 then
+		return;
+	end if;
 	return query select null::jsonb, live.*, b.rest, b.args, b.labels, b.on_end, b.error
 	from unnest(got.ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;

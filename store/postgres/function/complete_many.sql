@@ -120,6 +120,9 @@ begin
 	select * into got from claim_step(req->'claim', now);
 	head.meta := jsonb_build_object('items', items, 'again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints());
 	return next head;
+	if cardinality(got.ids) = 0 then
+		return;
+	end if;
 	return query select null::jsonb, live.*, b.rest, b.args, b.labels, b.on_end, b.error
 	from unnest(got.ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;
@@ -164,6 +167,9 @@ begin
 	end if;
 	head.meta := res || jsonb_build_object('lone', lone, 'hints', hints());
 	return next head;
+	if cardinality(ids) = 0 then
+		return;
+	end if;
 	return query select null::jsonb, live.*, b.rest, b.args, b.labels, b.on_end, b.error
 	from unnest(ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;

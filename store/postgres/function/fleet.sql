@@ -39,9 +39,10 @@ begin
 end $$;
 
 -- shortest returns the shortest dead-after of the living, and how many they are.
-create or replace function shortest(out dead_after bigint, out living bigint) language sql stable as $$
-	select coalesce(min(w.dead_after), 4611686018427387904), count(*) from worker w where w.dead_at is null
-$$;
+create or replace function shortest(out dead_after bigint, out living bigint) language plpgsql stable as $$
+begin
+	select coalesce(min(w.dead_after), 4611686018427387904), count(*) into dead_after, living from worker w where w.dead_at is null;
+end $$;
 
 -- every_of is how long a worker is told to wait between beats: a large fleet keeps to two hundred beats a second.
 create or replace function every_of(beat bigint, dead_after bigint, living bigint) returns bigint language sql immutable as $$

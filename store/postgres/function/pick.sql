@@ -21,7 +21,10 @@ declare
 	best int; open_lanes int;
 	whole boolean;   -- all lanes were looked at
 	wrapped boolean; -- the last one looked at comes before the cursor
+	last_over boolean;
 	size bigint;     -- so many are looked at next
+	listed bigint;   -- so many were there
+	m int;           -- so many lanes are known
 	pos int;         -- the lane of the last turn
 	i int; maybe int;
 	over boolean;    -- an open one was passed over
@@ -38,7 +41,7 @@ begin
 		goes_on := left_over > 0;
 		v_kind := '{}'; v_lane := '{}'; v_lim := '{}'; v_flag := '{}'; v_name := '{}'; v_prio := '{}'; v_since := '{}'; v_paid := '{}';
 		v_shut := '{}'; v_full := '{}'; v_opens := '{}'; p_rank := '{}'; p_turn := '{}'; p_id := '{}';
-		whole := false; wrapped := false; size := greatest(16, n + 1); pos := 0;
+		whole := false; wrapped := false; size := greatest(16, n + 1); pos := 0; m := 0;
 		place := lane_place(cursor);
 		if goes_on then
 			place.flag := place.flag - 1; -- it is the first
@@ -48,23 +51,23 @@ begin
 			best := 0; open_lanes := 2; i := pos; maybe := 0; over := false;
 			while not whole and best = 0 loop
 				i := i + 1;
-				if i > cardinality(v_kind) then
-					select count(*) as n, array_agg(o.kind) as kind, array_agg(o.lane) as lane, array_agg(o.lim) as lim, array_agg(o.flag) as flag,
-						array_agg(o.name) as name, array_agg(o.priority) as prio, array_agg(o.ready_at) as since, array_agg(o.charged) as paid,
-						array_agg(o.flag not in (0, 1) or o.blocked in ('order', 'paused')) as shut, array_agg(o.is_full) as is_full, array_agg(o.opens) as opens,
-						array_agg('-9223372036854775808'::bigint) as rank, array_agg(0::bigint) as turn, array_agg('00000000-0000-0000-0000-000000000000'::uuid) as id,
-						coalesce(bool_or(o.lim <> ''), false) as limited, coalesce(bool_or(o.over), false) as over
-					into r from lanes_round(q.queue, kinds, place.kind, place.lane, place.lim, place.flag, wrapped, cursor, goes_on, size, now) o;
-					whole := r.n < size;
-					if r.n > 0 then
-						v_kind := v_kind || r.kind; v_lane := v_lane || r.lane; v_lim := v_lim || r.lim; v_flag := v_flag || r.flag; v_name := v_name || r.name;
-						v_prio := v_prio || r.prio; v_since := v_since || r.since; v_paid := v_paid || r.paid; v_shut := v_shut || r.shut;
-						v_full := v_full || r.is_full; v_opens := v_opens || r.opens; p_rank := p_rank || r.rank; p_turn := p_turn || r.turn; p_id := p_id || r.id;
-						limited := limited or r.limited; wrapped := r.over;
-						place := lane_place(v_name[cardinality(v_name)]);
-						size := 2 * cardinality(v_kind);
+				if i > m then
+					listed := 0;
+					for r in select * from lanes_round(q.queue, kinds, place.kind, place.lane, place.lim, place.flag, wrapped, cursor, goes_on, size, now) loop
+						listed := listed + 1; m := m + 1;
+						v_kind[m] := r.kind; v_lane[m] := r.lane; v_lim[m] := r.lim; v_flag[m] := r.flag; v_name[m] := r.name;
+						v_prio[m] := r.priority; v_since[m] := r.ready_at; v_paid[m] := r.charged;
+						v_shut[m] := r.flag not in (0, 1) or r.blocked in ('order', 'paused'); v_full[m] := r.is_full; v_opens[m] := r.opens;
+						p_rank[m] := -9223372036854775808; p_turn[m] := 0; p_id[m] := '00000000-0000-0000-0000-000000000000';
+						limited := limited or r.lim <> ''; last_over := r.over;
+					end loop;
+					whole := listed < size;
+					if listed > 0 then
+						wrapped := last_over;
+						place := lane_place(v_name[m]);
+						size := 2 * m;
 					end if;
-					exit when whole or i > cardinality(v_kind);
+					exit when whole or i > m;
 				end if;
 				continue when v_shut[i] or v_full[i] or v_opens[i] > 0 and not v_paid[i];
 				if n <= 0 or v_prio[i] >= top or now - v_since[i] >= aged and not over then
@@ -77,14 +80,14 @@ begin
 			end loop;
 			if whole then
 				open_lanes := 0; top := null;
-				for j in 1 .. cardinality(v_kind) loop
+				for j in 1 .. m loop
 					continue when v_shut[j] or v_full[j] or v_opens[j] > 0 and not v_paid[j];
 					open_lanes := open_lanes + 1;
 					top := greatest(top, v_prio[j]);
 				end loop;
-				for j in 0 .. cardinality(v_kind) - 1 loop
+				for j in 0 .. m - 1 loop
 					exit when open_lanes = 0;
-					i := (pos + j) % cardinality(v_kind) + 1;
+					i := (pos + j) % m + 1;
 					continue when v_shut[i] or v_full[i] or v_opens[i] > 0 and not v_paid[i];
 					if v_prio[i] = top or now - v_since[i] >= aged then
 						best := i;
@@ -112,7 +115,7 @@ begin
 				now := clock(); -- who held the limit before has charged it later than this step began: an older clock would take that back
 				if l.is_set then
 					top_of := rates_open(l, now);
-					for i in 1 .. cardinality(v_kind) loop
+					for i in 1 .. m loop
 						if v_lim[i] = v_lim[best] then
 							v_full[i] := l.most > 0 and l.running >= l.most; v_opens[i] := top_of;
 						end if;
@@ -152,7 +155,9 @@ begin
 						and (t.rank, t.turn, t.id) > (p_rank[best], p_turn[best], p_id[best]) and t.id <> all (ids)
 					order by t.rank, t.turn, t.id limit w for update of t skip locked
 				) x;
-				if fine then
+				if met = 0 then
+					fine := true; -- others have locked what there is
+				elsif fine then
 					ids := ids || many;
 					took := met;
 					select t.rank, t.turn, t.id into r from task t where t.id = many[met];
@@ -207,7 +212,7 @@ begin
 					l := take_slots(v_lim[best], took, fresh, now);
 					if l.is_set then
 						top_of := rates_open(l, now);
-						for i in 1 .. cardinality(v_kind) loop
+						for i in 1 .. m loop
 							if v_lim[i] = v_lim[best] then
 								v_full[i] := l.most > 0 and l.running >= l.most; v_opens[i] := top_of;
 							end if;
@@ -239,7 +244,7 @@ begin
 				top := urgent(q.queue, kinds, ids);
 			end if;
 		end loop;
-		for j in 1 .. cardinality(v_kind) loop
+		for j in 1 .. m loop
 			if v_opens[j] > 0 and not v_paid[j] then
 				shut := shut || v_lim[j];
 			end if;
@@ -249,13 +254,16 @@ end $$;
 
 -- urgent is the highest priority of the ready tasks of a queue and some kinds, other than these; 0 if none has more. No lane ranks higher,
 -- save by its age.
-create or replace function urgent(q text, kinds text[], taken uuid[]) returns bigint language sql volatile as $$
-	select coalesce(max(u.priority), 0) from unnest(kinds) k, lateral (
-		select t.priority from task t
-		where t.state = 'ready' and t.priority > 0 and t.queue = q and t.kind = k and t.id <> all (taken)
-		order by t.priority desc limit 1
-	) u
-$$;
+create or replace function urgent(q text, kinds text[], taken uuid[]) returns bigint language plpgsql volatile as $$
+begin
+	return (
+		select coalesce(max(u.priority), 0) from unnest(kinds) k, lateral (
+			select t.priority from task t
+			where t.state = 'ready' and t.priority > 0 and t.queue = q and t.kind = k and t.id <> all (taken)
+			order by t.priority desc limit 1
+		) u
+	);
+end $$;
 
 -- pick_suspects locks suspects alone. A solo one comes without company, and only to a worker that holds nothing. The worker is guarded so
 -- that no other claim of its own is under way.

@@ -51,12 +51,15 @@ begin
 end $$;
 
 -- waiting_members locks up to n members after a given one that wait for their group to open.
-create or replace function waiting_members(of uuid, after uuid, n bigint) returns uuid[] language sql as $$
-	select coalesce(array_agg(w.id order by w.id), '{}') from (
-		select id from task where grp = of and state = 'held' and reason = 'group' and id > coalesce(after, '00000000-0000-0000-0000-000000000000')
-		order by id limit n for update skip locked
-	) w
-$$;
+create or replace function waiting_members(of uuid, after uuid, n bigint) returns uuid[] language plpgsql as $$
+begin
+	return (
+		select coalesce(array_agg(w.id order by w.id), '{}') from (
+			select id from task where grp = of and state = 'held' and reason = 'group' and id > coalesce(after, '00000000-0000-0000-0000-000000000000')
+			order by id limit n for update skip locked
+		) w
+	);
+end $$;
 
 -- tend_group does up to n steps of what a ripe group, which is locked, needs.
 create or replace function tend_group(g grp, n bigint, now bigint, out freed bigint, out aborted bigint, out marked bigint) language plpgsql as $$
@@ -108,11 +111,12 @@ begin
 end $$;
 
 -- is_ripe tells whether Promote has something to do.
-create or replace function is_ripe(now bigint) returns boolean language sql volatile as $$
-	select exists (select 1 from task where state in ('scheduled', 'parked') and due_at is not null and due_at <= now)
+create or replace function is_ripe(now bigint) returns boolean language plpgsql volatile as $$
+begin
+	return exists (select 1 from task where state in ('scheduled', 'parked') and due_at is not null and due_at <= now)
 		or exists (select 1 from task where start_by_at is not null and start_by_at <= now)
-		or exists (select 1 from grp where ripe is not null)
-$$;
+		or exists (select 1 from grp where ripe is not null);
+end $$;
 
 -- promote does a chunk of what time has made ripe. request: limit.
 create or replace function promote(req jsonb) returns jsonb language plpgsql as $$

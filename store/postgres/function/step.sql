@@ -1,6 +1,8 @@
 -- What every step is made of: its clock, what it tells afterwards, and the row of a task that it writes.
 -- Every operation is one call of a function, so no lock outlives it by a client that is paused. Inside, each statement sees
 -- what others have committed before it: a step locks first, and looks then. Locks go worker, lanes, limits, tasks, groups, parents.
+-- A function in SQL is one that the server writes into the statement that calls it. One that it cannot, as it has a table or an aggregate,
+-- is in plpgsql: the server keeps plans of those for a session, and makes those of the others anew in every transaction.
 
 -- clock is the store's, in nanoseconds.
 create or replace function clock() returns bigint language sql volatile as $$
@@ -91,9 +93,10 @@ create or replace function readable(rest bytea) returns boolean language sql imm
 $$;
 
 -- is_readable looks it up.
-create or replace function is_readable(of uuid) returns boolean language sql stable as $$
-	select readable(b.rest) from body b where b.id = of
-$$;
+create or replace function is_readable(of uuid) returns boolean language plpgsql stable as $$
+begin
+	return (select readable(b.rest) from body b where b.id = of);
+end $$;
 
 -- count_up adds to the statistics of this minute.
 create or replace function count_up(q text, k text, now bigint, what text, n bigint default 1, spent bigint default 0) returns void language plpgsql as $$
