@@ -90,7 +90,13 @@ func exactPlan(evidence store.EvidenceKind) plan {
 // RunCase runs a case under a schedule of faults. calls is how many calls were made until the work was done; met says whether all faults
 // came to pass.
 func RunCase(c Case, faults []Planned, totals *Totals, trace func(line string)) (res Result, calls int, met bool) {
-	s := newWorld(1, exactPlan(c.Evidence), totals)
+	loom := &loom{}
+	defer loom.end()
+	return runCase(c, faults, loom, totals, trace)
+}
+
+func runCase(c Case, faults []Planned, loom *loom, totals *Totals, trace func(line string)) (res Result, calls int, met bool) {
+	s := newWorld(1, exactPlan(c.Evidence), loom, totals)
 	s.tracing, s.trace = trace != nil, trace
 	s.exact = &schedule{faults: faults}
 	for _, sc := range scenarios {
@@ -133,8 +139,10 @@ func Singles(c Case, totals *Totals) (all []Planned, v *Violation) {
 // After runs a case under a first fault and, with pairs, under it and every fault at every later call. It stops at the first violation, and
 // returns the schedule that led to it.
 func After(c Case, first Planned, pairs bool, totals *Totals) (cov Coverage, broken []Planned, v *Violation) {
+	loom := &loom{}
+	defer loom.end()
 	try := func(faults ...Planned) (calls int, ok bool) {
-		res, calls, met := RunCase(c, faults, totals, nil)
+		res, calls, met := runCase(c, faults, loom, totals, nil)
 		if met {
 			cov.Met++
 		}
