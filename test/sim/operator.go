@@ -130,7 +130,14 @@ func (w *workload) served() bool {
 }
 
 // over reports whether all that was asked for has come, and ended.
-func (w *workload) over() bool { return w.served() && len(w.pending(1)) == 0 }
+func (w *workload) over() bool {
+	if !w.served() {
+		return false
+	}
+	over := true
+	w.walk(func(t *store.Task) { over = over && t.State.Terminal() }, func(g *store.Group) { over = over && g.State == store.GroupClosed })
+	return over
+}
 
 // finished reports whether nothing is left to do, nor for an operator.
 func (w *workload) finished() bool { return w.mended && w.over() }
