@@ -77,13 +77,14 @@ func Cases() []Case {
 	return all
 }
 
-// exactPlan is a world without chance but for the order of what happens in one instant.
+// exactPlan is a world without chance but for the order of what happens in one instant. What takes time takes little: each beat
+// that is sent meanwhile is one more call, to be paired with all others.
 func exactPlan(evidence store.EvidenceKind) plan {
 	p := plan{
 		evidence: evidence, deadAfter: 3 * time.Second, beat: 600 * time.Millisecond, workers: 2, clients: 1, slots: 2,
-		shutdown: time.Second, latency: 2 * time.Millisecond, chaos: 30 * time.Second, crashes: 30, full: true,
+		shutdown: 300 * time.Millisecond, latency: 2 * time.Millisecond, chaos: 30 * time.Second, crashes: 30, full: true,
 	}
-	p.timing = store.Timing{GoneAfter: 900 * time.Millisecond, StuckGrace: 3 * time.Second}.WithDefaults()
+	p.timing = store.Timing{GoneAfter: 900 * time.Millisecond, StuckGrace: 500 * time.Millisecond}.WithDefaults()
 	return p
 }
 

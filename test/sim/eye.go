@@ -15,6 +15,8 @@ type eye interface {
 	entry(id store.ID, name string) []byte
 	// walk calls fn for every record.
 	walk(fn func(e store.Entry)) error
+	// blocked reports whether a schedule or a pause stands.
+	blocked() bool
 	// check compares the records with each other.
 	check() ([]fsck.Finding, error)
 }
@@ -45,6 +47,13 @@ func (m *memoryEye) walk(fn func(e store.Entry)) error {
 		fn(e)
 		return nil
 	})
+}
+
+func (m *memoryEye) blocked() bool {
+	pauses, err := m.st.PauseList(context.Background())
+	found := err != nil || len(pauses) > 0
+	err = m.walk(func(e store.Entry) { found = found || e.Schedule != nil })
+	return found || err != nil
 }
 
 func (m *memoryEye) check() ([]fsck.Finding, error) {

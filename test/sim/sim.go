@@ -26,7 +26,7 @@ type Sim struct {
 	restarting bool
 	healing    bool
 	healedAt   time.Duration
-	inFlight   time.Duration // when the last packet on its way arrives
+	inFlight   time.Duration // when the last packet on its way has arrived, and the last answer that somebody waits for
 
 	kills   int // of processes
 	applied int // calls that may have changed something
