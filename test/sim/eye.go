@@ -17,8 +17,8 @@ type eye interface {
 	walk(fn func(e store.Entry)) error
 	// blocked reports whether a schedule or a pause stands.
 	blocked() bool
-	// check compares the records with each other.
-	check() ([]fsck.Finding, error)
+	// survey calls fn for every record, and compares them with each other.
+	survey(fn func(e store.Entry)) ([]fsck.Finding, error)
 }
 
 type memoryEye struct {
@@ -56,6 +56,19 @@ func (m *memoryEye) blocked() bool {
 	return found || err != nil
 }
 
-func (m *memoryEye) check() ([]fsck.Finding, error) {
-	return m.checker.Check(context.Background(), m.st)
+func (m *memoryEye) survey(fn func(e store.Entry)) ([]fsck.Finding, error) {
+	return m.checker.Check(context.Background(), overheard{m.st, fn})
+}
+
+// overheard is a store of whose exports fn is told as well.
+type overheard struct {
+	store.Store
+	fn func(e store.Entry)
+}
+
+func (o overheard) Export(ctx context.Context, fn func(store.Entry) error) error {
+	return o.Store.Export(ctx, func(e store.Entry) error {
+		o.fn(e)
+		return fn(e)
+	})
 }
