@@ -14,7 +14,7 @@ import (
 
 // batches are those scenarios that package batch drives.
 var batches = []scenario{
-	{"batch", batchIs(func(l *ledger) { l.want = "success 3 0 0: one two three" })},
+	{"batch", batchIs(func(l *ledger) { l.finds, l.want = true, "success 3 0 0: one two three" })},
 	{"batch, a row tried again", batchIs(func(l *ledger) { l.flaky, l.want = 2, "success 3 0 0: one two three" })},
 	{"batch, failed rows again", batchIs(func(l *ledger) { l.bad, l.again, l.want = 2, true, "success 3 0 0: one two three" })},
 	{"batch, held", batchIs(func(l *ledger) { l.hold, l.want = true, "success 4 0 0: one two three four" })},
@@ -33,8 +33,10 @@ type ledger struct {
 	again bool
 	hold  bool
 	abort bool
+	finds bool   // its submitter looks it up by its key; otherwise by the id that he was told
 	want  string // how it ends where nothing goes wrong
 
+	id     kernel.ID // that its submitter was told
 	mended bool
 	rows   tally          // by line
 	done   map[int]string // what Done was told, by generation
@@ -52,7 +54,10 @@ func batchIs(edit func(l *ledger)) func(w *workload) {
 		})
 		w.serves = append(w.serves, func(_ *process, k *kernel.Kernel) { b.Serve(k) })
 		w.then(0, func(ctx context.Context, k *kernel.Kernel) error {
-			_, err := b.Submit(ctx, k, batch.Inputs("one", "two", "three"), batch.Options{Key: "november", Hold: l.hold})
+			h, err := b.Submit(ctx, k, batch.Inputs("one", "two", "three"), batch.Options{Key: "november", Hold: l.hold})
+			if err == nil && !l.finds {
+				l.id = h.ID()
+			}
 			return err
 		})
 		l.edit(b)
@@ -71,8 +76,11 @@ func batchIs(edit func(l *ledger)) func(w *workload) {
 	}
 }
 
-// find does something with the batch that stands under the key.
+// find does something with the batch, or with the one that stands under the key.
 func (l *ledger) find(ctx context.Context, k *kernel.Kernel, b *batch.Batch[none, string, string], do func(h *batch.Handle[string, string]) error) error {
+	if !l.id.IsZero() {
+		return do(b.Handle(k, l.id))
+	}
 	h, err := b.Find(ctx, k, "november")
 	if err != nil {
 		return err

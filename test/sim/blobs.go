@@ -24,7 +24,7 @@ const small = 2_000
 // parcel is a job with a large input and a large result, that is kept, and one that is not.
 type parcel struct {
 	w       *workload
-	size    int // of the input of the one that is kept
+	large   string // the input of the one that is kept
 	kept    store.ID
 	dropped store.ID
 	job     *job.Job[string, string]
@@ -32,8 +32,9 @@ type parcel struct {
 
 // blobIs starts both, reads the result of the one that is kept, and looks long after everything has ended what is left.
 func blobIs(size int) func(w *workload) {
+	large := strings.Repeat("in", size/2)
 	return func(w *workload) {
-		b := &parcel{w: w, size: size, kept: w.id(), dropped: w.id()}
+		b := &parcel{w: w, large: large, kept: w.id(), dropped: w.id()}
 		b.job = job.Define("parcel", b.carry, job.Config{Retry: kernel.Retry{Max: 3, Base: 50 * ms}})
 		w.config = append(w.config, b.set)
 		w.serves = append(w.serves, func(_ *process, k *kernel.Kernel) { b.job.Serve(k) })
@@ -60,7 +61,7 @@ func (b *parcel) input(id store.ID) string {
 	if id == b.dropped {
 		return strings.Repeat("x", small)
 	}
-	return strings.Repeat("in", b.size/2)
+	return b.large
 }
 
 func (b *parcel) output() string { return strings.Repeat("out", small/3) }

@@ -8,13 +8,15 @@ import (
 // simContext is a context whose end is an event of the scheduler. It ends its descendants, and wakes whoever waits under it,
 // in the order in which they came: the standard library's would walk a map.
 //
-// Its inner context is one of the standard library's that is cancelled with it: it supplies Done, and context.Cause finds it.
+// Its inner context is one of the standard library's that is cancelled with it: it supplies Done, and context.Cause finds it. It is made
+// when somebody asks for either.
 type simContext struct {
 	proc     *process
 	parent   context.Context //nolint:containedctx // it is a context
 	inner    context.Context //nolint:containedctx // as above
 	cancel   context.CancelCauseFunc
 	err      error
+	cause    error
 	children []*simContext
 	waiters  []waiter
 	deadline time.Time // by the local clock; zero: none
@@ -29,11 +31,10 @@ type simKey struct{}
 
 func newContext(parent context.Context, p *process) *simContext {
 	c := &simContext{proc: p, parent: parent}
-	c.inner, c.cancel = context.WithCancelCause(context.Background())
 	if above := find(parent); above != nil {
 		c.deadline = above.deadline
 		if above.err != nil {
-			c.end(above.err, context.Cause(above)) //nolint:contextcheck // it is found in the parent
+			c.end(above.err, above.cause)
 			return c
 		}
 		above.children = append(above.children, c)
@@ -46,6 +47,9 @@ func newContext(parent context.Context, p *process) *simContext {
 // find returns the nearest simContext at or above ctx whose end is also that of ctx: one that was detached by the standard library
 // (context.WithoutCancel) lasts longer.
 func find(ctx context.Context) *simContext {
+	if c, ok := ctx.(*simContext); ok {
+		return c
+	}
 	c, _ := ctx.Value(simKey{}).(*simContext)
 	if c == nil || ctx.Done() == nil || c.err != nil && ctx.Err() == nil {
 		return nil
@@ -54,17 +58,28 @@ func find(ctx context.Context) *simContext {
 }
 
 func (c *simContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
-func (c *simContext) Done() <-chan struct{}       { return c.inner.Done() }
+func (c *simContext) Done() <-chan struct{}       { return c.standard().Done() }
 func (c *simContext) Err() error                  { return c.err }
 
 func (c *simContext) Value(key any) any {
 	if key == (simKey{}) {
 		return c
 	}
-	if v := c.inner.Value(key); v != nil {
+	if v := c.standard().Value(key); v != nil {
 		return v
 	}
 	return c.parent.Value(key)
+}
+
+// standard returns the inner context.
+func (c *simContext) standard() context.Context {
+	if c.inner == nil {
+		c.inner, c.cancel = context.WithCancelCause(context.Background())
+		if c.err != nil {
+			c.cancel(c.cause)
+		}
+	}
+	return c.inner
 }
 
 // end ends the context and all below it. The first end counts.
@@ -75,8 +90,10 @@ func (c *simContext) end(err, cause error) {
 	if cause == nil {
 		cause = err
 	}
-	c.err = err
-	c.cancel(cause)
+	c.err, c.cause = err, cause
+	if c.inner != nil {
+		c.cancel(cause)
+	}
 	for _, w := range c.waiters {
 		c.proc.sim.wake(w.co, w.gen, 0)
 	}

@@ -10,15 +10,15 @@ import (
 
 // drains are those scenarios in which a worker with runs under way is asked to stop.
 var drains = []scenario{
-	{"drain", drainIs(300*ms, (*process).drain)},
-	{"drain, given back", drainIs(1500*ms, (*process).drain)},
-	{"drain, halted", drainIs(1500*ms, func(p *process) {
+	{"drain", drainIs(200*ms, (*process).drain)},
+	{"drain, given back", drainIs(500*ms, (*process).drain)},
+	{"drain, halted", drainIs(500*ms, func(p *process) {
 		p.drain()
-		p.sim.after(200*ms, p, p.kernel.Halt)
+		p.sim.after(100*ms, p, p.kernel.Halt)
 	})},
-	{"drain, killed", drainIs(1500*ms, func(p *process) {
+	{"drain, killed", drainIs(500*ms, func(p *process) {
 		p.drain()
-		p.sim.after(300*ms, p, func() { p.kill("SIGKILL within the grace") })
+		p.sim.after(200*ms, p, func() { p.kill("SIGKILL within the grace") })
 	})},
 	{"quiet", drainIs(300*ms, (*process).silence)},
 }

@@ -19,17 +19,3 @@ func (s *Sim) checkEnd() {
 		judge()
 	}
 }
-
-// checkRecords lets fsck compare the records with each other.
-func (s *Sim) checkRecords(after string) {
-	if s.broken != nil {
-		return
-	}
-	findings, err := s.eye.check()
-	if err != nil {
-		s.fail("SIM", "fsck: %v", err)
-	}
-	if len(findings) > 0 {
-		s.fail("FSCK", "after %s: %s (%d findings)", after, findings[0], len(findings))
-	}
-}

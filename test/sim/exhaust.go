@@ -77,20 +77,27 @@ func Cases() []Case {
 	return all
 }
 
-// exactPlan is a world without chance but for the order of what happens in one instant.
+// exactPlan is a world without chance but for the order of what happens in one instant. What takes time takes little: each beat
+// that is sent meanwhile is one more call, to be paired with all others.
 func exactPlan(evidence store.EvidenceKind) plan {
 	p := plan{
 		evidence: evidence, deadAfter: 3 * time.Second, beat: 600 * time.Millisecond, workers: 2, clients: 1, slots: 2,
-		shutdown: time.Second, latency: 2 * time.Millisecond, chaos: 30 * time.Second, crashes: 30, full: true,
+		shutdown: 300 * time.Millisecond, latency: 2 * time.Millisecond, chaos: 30 * time.Second, crashes: 30, full: true,
 	}
-	p.timing = store.Timing{GoneAfter: 900 * time.Millisecond, StuckGrace: 3 * time.Second}.WithDefaults()
+	p.timing = store.Timing{GoneAfter: 900 * time.Millisecond, StuckGrace: 500 * time.Millisecond}.WithDefaults()
 	return p
 }
 
 // RunCase runs a case under a schedule of faults. calls is how many calls were made until the work was done; met says whether all faults
 // came to pass.
 func RunCase(c Case, faults []Planned, totals *Totals, trace func(line string)) (res Result, calls int, met bool) {
-	s := newWorld(1, exactPlan(c.Evidence), totals)
+	loom := &loom{}
+	defer loom.end()
+	return runCase(c, faults, loom, totals, trace)
+}
+
+func runCase(c Case, faults []Planned, loom *loom, totals *Totals, trace func(line string)) (res Result, calls int, met bool) {
+	s := newWorld(1, exactPlan(c.Evidence), loom, totals)
 	s.tracing, s.trace = trace != nil, trace
 	s.exact = &schedule{faults: faults}
 	for _, sc := range scenarios {
@@ -133,8 +140,10 @@ func Singles(c Case, totals *Totals) (all []Planned, v *Violation) {
 // After runs a case under a first fault and, with pairs, under it and every fault at every later call. It stops at the first violation, and
 // returns the schedule that led to it.
 func After(c Case, first Planned, pairs bool, totals *Totals) (cov Coverage, broken []Planned, v *Violation) {
+	loom := &loom{}
+	defer loom.end()
 	try := func(faults ...Planned) (calls int, ok bool) {
-		res, calls, met := RunCase(c, faults, totals, nil)
+		res, calls, met := runCase(c, faults, loom, totals, nil)
 		if met {
 			cov.Met++
 		}

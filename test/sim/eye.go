@@ -15,8 +15,10 @@ type eye interface {
 	entry(id store.ID, name string) []byte
 	// walk calls fn for every record.
 	walk(fn func(e store.Entry)) error
-	// check compares the records with each other.
-	check() ([]fsck.Finding, error)
+	// blocked reports whether a schedule or a pause stands.
+	blocked() bool
+	// survey calls fn for every record, and compares them with each other.
+	survey(fn func(e store.Entry)) ([]fsck.Finding, error)
 }
 
 type memoryEye struct {
@@ -47,6 +49,26 @@ func (m *memoryEye) walk(fn func(e store.Entry)) error {
 	})
 }
 
-func (m *memoryEye) check() ([]fsck.Finding, error) {
-	return m.checker.Check(context.Background(), m.st)
+func (m *memoryEye) blocked() bool {
+	pauses, err := m.st.PauseList(context.Background())
+	found := err != nil || len(pauses) > 0
+	err = m.walk(func(e store.Entry) { found = found || e.Schedule != nil })
+	return found || err != nil
+}
+
+func (m *memoryEye) survey(fn func(e store.Entry)) ([]fsck.Finding, error) {
+	return m.checker.Check(context.Background(), overheard{m.st, fn})
+}
+
+// overheard is a store of whose exports fn is told as well.
+type overheard struct {
+	store.Store
+	fn func(e store.Entry)
+}
+
+func (o overheard) Export(ctx context.Context, fn func(store.Entry) error) error {
+	return o.Store.Export(ctx, func(e store.Entry) error {
+		o.fn(e)
+		return fn(e)
+	})
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -89,12 +90,21 @@ func (p *process) stopAround(ctx context.Context, f fault, do func() error) erro
 // takes back to return.
 func (p *process) deliver(ctx context.Context, there, back time.Duration, do func() error) error {
 	var answer error
-	p.sim.inFlight = max(p.sim.inFlight, p.sim.now+there+back)
+	p.sim.inFlight = max(p.sim.inFlight, p.sim.now+there, p.sim.now+min(there+back, p.patience(ctx)))
 	p.sim.after(there, nil, func() { answer = do() })
 	if !p.sim.travel(ctx, there+back) {
 		return ctx.Err()
 	}
 	return answer
+}
+
+// patience is how long the caller still waits for an answer.
+func (p *process) patience(ctx context.Context) time.Duration {
+	until, ok := ctx.Deadline()
+	if !ok {
+		return math.MaxInt64
+	}
+	return p.localDuration(until.Sub(p.localNow()))
 }
 
 // unreachable is a call while the way to the store is cut, or nobody answers at its end.

@@ -39,7 +39,7 @@ var kernelScenarios = []scenario{
 		w.want(func(t *store.Spec, sc *script) { t.Timeout, sc.run, t.Retry.Max = 150*ms, 300*ms, 2 })
 	}},
 	{"deaf", func(w *workload) {
-		w.want(func(t *store.Spec, sc *script) { t.Timeout, sc.run, sc.deaf = 100*ms, 200*ms, true })
+		w.want(func(t *store.Spec, sc *script) { t.Timeout, sc.run, sc.deaf, sc.hears = 200*ms, 180*ms, true, 2 })
 	}},
 	{"start-by", func(w *workload) { w.want(func(t *store.Spec, _ *script) { t.StartBy = 50 * ms }) }},
 	{"on-end", func(w *workload) {

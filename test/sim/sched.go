@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"iter"
 	"runtime/debug"
 	"time"
 )
@@ -22,6 +21,7 @@ type scheduler struct {
 	seq   uint64
 	free  []*event
 
+	loom    *loom
 	current *coro
 	doomed  []*coro // of killed processes; unwound before the next event
 	coros   int     // alive
@@ -45,16 +45,15 @@ type event struct {
 
 // coro is a flow of control of a simulated process. It blocks by handing control back to the scheduler.
 type coro struct {
-	id    int
-	proc  *process
-	next  func() (struct{}, bool)
-	yield func(struct{}) bool
-	gen   uint64 // grows with each wait; a wake-up for an older one is stale
-	over  bool
+	id     int
+	proc   *process
+	strand *strand
+	gen    uint64 // grows with each wait; a wake-up for an older one is stale
+	over   bool
 }
 
-func newScheduler(seed uint64) *scheduler {
-	return &scheduler{salt: mixed(seed + 1), hash: 14695981039346656037}
+func newScheduler(seed uint64, loom *loom) *scheduler {
+	return &scheduler{salt: mixed(seed + 1), hash: 14695981039346656037, loom: loom}
 }
 
 // mixed spreads a number over all bits (splitmix64).
@@ -109,14 +108,13 @@ func (s *scheduler) wake(co *coro, gen uint64, d time.Duration) {
 func (s *scheduler) start(p *process, fn func()) {
 	s.born++
 	s.coros++
-	co := &coro{id: s.born, proc: p}
-	co.next, _ = iter.Pull(func(yield func(struct{}) bool) {
-		co.yield = yield
+	co := &coro{id: s.born, proc: p, strand: s.loom.take()}
+	co.strand.fn = func() {
 		defer s.finish(co)
 		if !p.dead {
 			fn()
 		}
-	})
+	}
 	p.coros = append(p.coros, co)
 	s.wake(co, co.gen, 0)
 }
@@ -146,7 +144,7 @@ func (s *scheduler) begin() *coro {
 
 // suspend hands control back until somebody wakes the coroutine. In a killed process it does not return.
 func (s *scheduler) suspend(co *coro) {
-	co.yield(struct{}{})
+	co.strand.yield(struct{}{})
 	co.proc.alive()
 }
 
@@ -163,8 +161,11 @@ func (s *scheduler) resume(co *coro) {
 	}
 	before := s.current
 	s.current = co
-	co.next()
+	co.strand.next()
 	s.current = before
+	if co.over {
+		s.loom.give(co.strand)
+	}
 }
 
 // reap unwinds the coroutines of killed processes. Unwinding may doom no others: a dead process cannot kill.

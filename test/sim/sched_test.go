@@ -12,7 +12,9 @@ import (
 // bare makes a world with one process and no store.
 func bare(t *testing.T) (*Sim, *process) {
 	t.Helper()
-	s := &Sim{scheduler: newScheduler(7), chance: rand.New(rand.NewPCG(7, 7)), stats: NewTotals()}
+	loom := &loom{}
+	t.Cleanup(loom.end)
+	s := &Sim{scheduler: newScheduler(7, loom), chance: rand.New(rand.NewPCG(7, 7)), stats: NewTotals()}
 	s.crash = func(_ *process, value any, _ []byte) { t.Errorf("panic: %v", value) }
 	p := &process{sim: s, name: "p", chance: rand.New(rand.NewPCG(7, 8))}
 	s.procs = append(s.procs, p)

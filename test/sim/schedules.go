@@ -38,7 +38,9 @@ var (
 // Run simulates one seed: each tick of each schedule comes once, whoever drives, dies or is cut off.
 func (r *Schedules) Run(seed uint64) *Violation {
 	totals := NewTotals()
-	s := newSim(seed, totals)
+	loom := &loom{}
+	defer loom.end()
+	s := newSim(seed, loom, totals)
 	s.epoch = scheduleEpoch
 	s.plan = plan{
 		evidence: store.EvidenceSession, beat: 10 * time.Minute, deadAfter: time.Hour, workers: r.Drivers, slots: 4,

@@ -21,6 +21,8 @@ type shadow struct {
 	running map[string]int // by limit key
 	ticks   map[string]time.Time
 	runs    map[store.Fence]*run
+
+	followers map[turn]store.ID
 }
 
 // task is the shadow of a task.
@@ -82,6 +84,7 @@ func newShadow(s *Sim) *shadow {
 	return &shadow{
 		s: s, tasks: map[store.ID]*task{}, workers: map[string]*member{}, lanes: map[string][]*task{},
 		limits: map[string]*bound{}, running: map[string]int{}, ticks: map[string]time.Time{}, runs: map[store.Fence]*run{},
+		followers: map[turn]store.ID{},
 	}
 }
 

@@ -26,7 +26,7 @@ type Sim struct {
 	restarting bool
 	healing    bool
 	healedAt   time.Duration
-	inFlight   time.Duration // when the last packet on its way arrives
+	inFlight   time.Duration // when the last packet on its way has arrived, and the last answer that somebody waits for
 
 	kills   int // of processes
 	applied int // calls that may have changed something
@@ -72,7 +72,9 @@ const maxSteps = 400_000
 
 // Run simulates one seed. It adds to totals, and hands each line of the trace to trace if that is not nil.
 func Run(seed uint64, totals *Totals, trace func(line string)) Result {
-	s := newSim(seed, totals)
+	loom := &loom{}
+	defer loom.end()
+	s := newSim(seed, loom, totals)
 	s.tracing, s.trace = trace != nil, trace
 	s.run()
 	s.bury()
@@ -83,16 +85,16 @@ func Run(seed uint64, totals *Totals, trace func(line string)) Result {
 	return Result{Hash: s.hash, Steps: s.steps, Violation: s.broken}
 }
 
-func newSim(seed uint64, totals *Totals) *Sim {
-	s := newWorld(seed, makePlan(seed, rand.New(rand.NewPCG(seed, 4))), totals)
+func newSim(seed uint64, loom *loom, totals *Totals) *Sim {
+	s := newWorld(seed, makePlan(seed, rand.New(rand.NewPCG(seed, 4))), loom, totals)
 	s.work.fill()
 	return s
 }
 
 // newWorld is a world by a plan, in which nobody wants anything yet.
-func newWorld(seed uint64, p plan, totals *Totals) *Sim {
+func newWorld(seed uint64, p plan, loom *loom, totals *Totals) *Sim {
 	s := &Sim{
-		scheduler: newScheduler(seed),
+		scheduler: newScheduler(seed, loom),
 		seed:      seed,
 		chance:    rand.New(rand.NewPCG(seed, 2)),
 		epoch:     time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),

@@ -14,8 +14,8 @@ import (
 
 // ticks are those scenarios in which package job has a schedule.
 var ticks = []scenario{
-	{"schedule, of a job", ticksAre(0, 3300*ms)},
-	{"schedule, caught up", ticksAre(6*time.Second, 8300*ms)},
+	{"schedule, of a job", ticksAre(0, 2100*ms)},
+	{"schedule, caught up", ticksAre(3200*ms, 4100*ms)},
 }
 
 // clockwork is a schedule, and what came of it.
@@ -53,7 +53,7 @@ func ticksAre(gap, lasts time.Duration) func(w *workload) {
 			return k.DeleteSchedule(ctx, "clock")
 		})
 		if gap > 0 {
-			c.desert(1200*ms, gap)
+			c.desert(500*ms, gap)
 		}
 		w.judge(c.judge)
 	}

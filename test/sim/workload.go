@@ -59,6 +59,7 @@ type script struct {
 	messages  int
 	children  int
 	deaf      bool // does not listen to its context
+	hears     int  // listens from this attempt on; 0: never
 	stage     bool
 }
 
