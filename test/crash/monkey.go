@@ -79,8 +79,32 @@ func (r *run) stopOne(ctx context.Context) error {
 			_ = p.goOn() // it may have ended meanwhile
 			r.show(fmt.Sprintf("SIGCONT %s: what it says now is late", p.name), false)
 		}
+		if r.cfg.Seconds > 0 {
+			r.retire(ctx, p)
+		}
 	})
 	return r.refill(ctx)
+}
+
+// retire lets a worker that came back say what it has to say, and work for a while. Then it ends: another has its place, and a long trial
+// would end with hundreds.
+func (r *run) retire(ctx context.Context, p *process) {
+	for i, patience := range []time.Duration{5 * time.Second, r.cfg.Dead} {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-p.done:
+			return
+		case <-ctx.Done():
+			return // the end of the trial ends it
+		case <-timer.C:
+		}
+		if i == 0 {
+			p.terminate()
+			continue
+		}
+		_ = p.kill() // it may have ended meanwhile
+	}
 }
 
 // refill starts workers until as many work as should.
