@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -58,7 +59,9 @@ func (r *run) stopOne(ctx context.Context) error {
 	if err != nil || p == nil {
 		return err
 	}
-	if err := p.stop(); err != nil {
+	if err := p.stop(); errors.Is(err, os.ErrProcessDone) {
+		return nil // it ended by itself meanwhile: the next one is stopped instead
+	} else if err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -121,7 +124,7 @@ func (r *run) refill(ctx context.Context) error {
 func (r *run) watch(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for {
+	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
 			return
@@ -131,8 +134,10 @@ func (r *run) watch(ctx context.Context) {
 					r.show(err.Error(), false)
 				}
 			}
-			if err := r.refill(ctx); err != nil && ctx.Err() == nil {
-				r.show(err.Error(), false)
+			if n%10 == 0 { // while the store is away they end as soon as they are started
+				if err := r.refill(ctx); err != nil && ctx.Err() == nil {
+					r.show(err.Error(), false)
+				}
 			}
 			r.show("", false)
 		}

@@ -142,9 +142,13 @@ func (p *process) terminate() {
 
 func (p *process) stop() error {
 	p.mu.Lock()
-	p.stopped = append(p.stopped, span{from: time.Now()})
-	p.mu.Unlock()
-	return stop(p.cmd.Process)
+	defer p.mu.Unlock()
+	from := time.Now()
+	if err := stop(p.cmd.Process); err != nil {
+		return err
+	}
+	p.stopped = append(p.stopped, span{from: from})
+	return nil
 }
 
 func (p *process) goOn() error {
