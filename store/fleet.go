@@ -95,12 +95,12 @@ type HeldTask struct {
 type RecoverRequest struct {
 	Worker string // who asks; empty: nobody's session vouches for it, so no death by gone
 	Limit  int    // tasks put back at most; 0: 100
-	Force  bool   // pass the gate
+	Force  bool   // pass the gate, however recent the last pass was
 }
 
 // RecoverResult tells what a pass did.
 type RecoverResult struct {
-	Gated  bool // another pass was too recent: nothing was done
+	Gated  bool // another pass was too recent, or is under way: nothing was done
 	Dead   []Worker
 	Tasks  []Recovered
 	Buried int           // records of dead workers removed

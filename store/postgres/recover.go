@@ -29,6 +29,7 @@ type recoverAnswer struct {
 	Buried int             `json:"buried"`
 	More   bool            `json:"more"`
 	Next   int64           `json:"next"`
+	Gated  bool            `json:"gated"` // another pass is under way
 }
 
 type wireRecovered struct {
@@ -103,7 +104,7 @@ func (s *Store) recover(ctx context.Context, c querier, wire recoverRequest) (st
 		return store.RecoverResult{}, err
 	}
 	s.publishWire(got.Hints)
-	res := store.RecoverResult{Buried: got.Buried, More: got.More, Next: time.Duration(got.Next)}
+	res := store.RecoverResult{Buried: got.Buried, More: got.More, Next: time.Duration(got.Next), Gated: got.Gated}
 	for i := range got.Dead {
 		res.Dead = append(res.Dead, got.Dead[i].worker())
 	}

@@ -74,7 +74,10 @@ declare
 	buried bigint := 0;
 begin
 	-- One pass at a time: while one holds the lock of a session that is gone, another would take the session for one that stands.
-	perform pg_advisory_xact_lock(hashtextextended(current_schema(), 8));
+	-- Nobody waits for it: a crowd that did would make its passes one after the other, most of them for clients that are dead.
+	if not pg_try_advisory_xact_lock(hashtextextended(current_schema(), 8)) then
+		return jsonb_build_object('gated', true);
+	end if;
 	now := clock();
 	if not exists (select 1 from worker x where x.id = req->>'worker' and x.dead_at is null) then
 		req := req - 'since'; -- nobody's session vouches for it

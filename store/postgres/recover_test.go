@@ -1,0 +1,43 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/outlast-go/outlast/store"
+)
+
+// Passes do not queue: a crowd of new workers would make one after the other, and a death would be found only behind all of them.
+func TestAPassBesideAnotherIsGated(t *testing.T) {
+	t.Parallel()
+	s, name := room(t, store.Timing{})
+	joinAs(t, s, "w")
+	tx, err := s.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }() // it may have ended
+	if _, err := tx.Exec(t.Context(), "select pg_advisory_xact_lock(hashtextextended($1, 8))", name); err != nil {
+		t.Fatal(err)
+	}
+	pass := func() store.RecoverResult {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		res, err := s.Recover(ctx, store.RecoverRequest{Worker: "w", Force: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	if res := pass(); !res.Gated {
+		t.Errorf("Recover beside another = %+v, want it gated", res)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if res := pass(); res.Gated {
+		t.Errorf("Recover alone = %+v, want a pass", res)
+	}
+}
