@@ -43,8 +43,8 @@ fmt: ## format with gofumpt
 sim: ## simulate the kernel over memory: SEEDS=2000 runs, or SEED=n for that one
 	$(GO) run ./test/sim/cmd $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 
-exhaust: ## simulate each scenario under every fault and every pair of faults at every store call: FAULTS=2 (1: singles alone), SCENARIO='^call', PART=1/8, MINUTES=10
-	$(GO) run ./test/sim/cmd -exhaust $(or $(FAULTS),2) -scenario '$(SCENARIO)' -part '$(PART)' -minutes $(or $(MINUTES),0)
+exhaust: ## simulate each scenario under every fault and every pair of faults at every store call, about 20 minutes: FAULTS=2 (1: singles alone), WORLDS=all (pairs with every kind of evidence: an hour), SCENARIO='^call', PART=1/13, MINUTES=10
+	$(GO) run ./test/sim/cmd -exhaust $(or $(FAULTS),2) $(if $(filter all,$(WORLDS)),-abroad) -scenario '$(SCENARIO)' -part '$(PART)' -minutes $(or $(MINUTES),0)
 
 crash: setup ## real processes, kill -9, SIGSTOP, the server killed, sessions cut, answers lost, the disk full, clocks wrong: ENGINE=sqlite|postgres|pgbouncer|redis SECONDS=60 SEED=1 RATE=140
 	$(GO) run ./test/crash/cmd -engine $(ENGINE) -seconds $(SECONDS) -seed $(or $(SEED),1) -rate $(or $(RATE),140)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,15 +67,24 @@ type Case struct {
 	Evidence store.EvidenceKind
 }
 
+// worlds are the kinds of evidence that there are.
+var worlds = []store.EvidenceKind{store.EvidenceProof, store.EvidenceSession, store.EvidenceNone}
+
 // Cases lists all of them.
 func Cases() []Case {
 	var all []Case
 	for _, sc := range scenarios {
-		for _, e := range []store.EvidenceKind{store.EvidenceProof, store.EvidenceSession, store.EvidenceNone} {
+		for _, e := range worlds {
 			all = append(all, Case{sc.name, e})
 		}
 	}
 	return all
+}
+
+// Home reports whether a case is its scenario in the world that is its own: each has one, in turn.
+func (c Case) Home() bool {
+	i := slices.IndexFunc(scenarios, func(sc scenario) bool { return sc.name == c.Scenario })
+	return i >= 0 && worlds[i%len(worlds)] == c.Evidence
 }
 
 // exactPlan is a world without chance but for the order of what happens in one instant. What takes time takes little: each beat

@@ -16,12 +16,13 @@ import (
 
 // exhaustion is every schedule of one fault, or of one and two, that there is, or a part of them.
 type exhaustion struct {
-	pairs bool
-	jobs  []job
-	begin time.Time
-	next  atomic.Int64
-	done  atomic.Int64
-	stop  atomic.Bool
+	pairs  bool
+	abroad bool // pairs in every world, and not only in that of the scenario
+	jobs   []job
+	begin  time.Time
+	next   atomic.Int64
+	done   atomic.Int64
+	stop   atomic.Bool
 
 	mu       sync.Mutex
 	coverage sim.Coverage
@@ -61,7 +62,7 @@ func exhaust(pairs bool, match string, part slice, o options) int {
 		fmt.Fprintf(os.Stderr, "-scenario: %v\n", err)
 		return 2
 	}
-	e := &exhaustion{pairs: pairs, begin: time.Now(), totals: sim.NewTotals()}
+	e := &exhaustion{pairs: pairs, abroad: o.abroad, begin: time.Now(), totals: sim.NewTotals()}
 	cases, all := e.plan(like, part)
 	e.run(o)
 	slices.SortFunc(e.findings, func(a, b finding) int { return a.job - b.job })
@@ -147,7 +148,7 @@ func (e *exhaustion) work() {
 			break
 		}
 		j := e.jobs[n]
-		c, faults, broken := sim.After(j.in, j.first, e.pairs, totals)
+		c, faults, broken := sim.After(j.in, j.first, e.pairs && (e.abroad || j.in.Home()), totals)
 		e.done.Add(1)
 		e.mu.Lock()
 		e.coverage.Add(c)

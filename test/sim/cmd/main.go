@@ -21,6 +21,7 @@ type options struct {
 	first   uint64
 	workers int
 	minutes float64
+	abroad  bool
 	json    bool
 	verbose bool
 }
@@ -36,7 +37,8 @@ func main() {
 	flag.BoolVar(&o.verbose, "v", false, "tell which cells were not reached")
 	faults := flag.Int("exhaust", 0, "run all schedules of so many faults: 1 or 2")
 	like := flag.String("scenario", "", "with -exhaust: only the cases whose name matches, as in ^group.*/proof")
-	piece := flag.String("part", "", "with -exhaust: only this part of it, as in 1/8")
+	piece := flag.String("part", "", "with -exhaust: only this part of it, as in 1/13; a number that 8 does not divide, as there are 8 faults")
+	flag.BoolVar(&o.abroad, "abroad", false, "with -exhaust 2: all pairs in each of the three worlds, and not only in the one that is the scenario's own; three times the work")
 	name := flag.String("replay", "", "run this case, as in retry/proof, and print its trace")
 	list := flag.String("faults", "", "with -replay: its faults, as in die-after@3,stop-before@9")
 	flag.Parse()
