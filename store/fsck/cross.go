@@ -98,8 +98,7 @@ type unique struct {
 	name  keyName
 	span  time.Duration // Unique.For
 	must  bool          // has to hold it
-	ran   bool          // it has run: one that came with Latest may have taken the key from it
-	last  bool          // it came with Latest
+	ran   bool          // it has run: one that came with Latest may have taken the key from it, and be gone
 	holds bool
 }
 
@@ -117,7 +116,7 @@ func (c *Checker) takeUnique(t *store.Task) int {
 		must = t.Unique.For < 0 && t.Reason != store.ReasonReplaced
 	}
 	c.uniques = append(c.uniques, unique{
-		task: t.ID, name: keyName{t.Kind, t.Unique.Key}, span: t.Unique.For, must: must, ran: t.Epoch > 0, last: t.Unique.OnConflict == store.Latest,
+		task: t.ID, name: keyName{t.Kind, t.Unique.Key}, span: t.Unique.For, must: must, ran: t.Epoch > 0,
 	})
 	return len(c.uniques) - 1
 }
@@ -140,12 +139,8 @@ func (c *Checker) checkKeys() {
 			c.report("keys", name.String(), "is held %d times", n)
 		}
 	}
-	latest := map[keyName]bool{}
-	for _, u := range c.uniques {
-		latest[u.name] = latest[u.name] || u.last
-	}
 	for i := range c.uniques {
-		if u := &c.uniques[i]; u.must && !u.holds && (!u.ran || !latest[u.name]) {
+		if u := &c.uniques[i]; u.must && !u.holds && !u.ran {
 			c.report("keys", u.task.String(), "does not hold its unique key %q", u.name.key)
 			c.mend(store.Repair{Kind: u.name.kind, Key: u.name.key, Task: u.task})
 		}

@@ -100,8 +100,8 @@ func (sh *shadow) declared(p *process, w store.Worker) {
 	default:
 		s.fail("I7", "worker %s was declared dead by %q", w.ID, w.Death)
 	}
-	if gone || victim.paused {
-		return
+	if gone || victim.paused || victim.told != w.ID {
+		return // one whose Join was not answered does not know that it has joined: it holds nothing, and nothing is taken from it
 	}
 	window, hindered := s.plan.deadAfter, victim.hindered
 	if w.Death == store.DeathGone {

@@ -41,6 +41,7 @@ type process struct {
 	woken       time.Duration // when it last went on after a pause
 
 	worker   string // the incarnation that it joined last
+	told     string // the one of which it was told that it has joined
 	holding  int    // tasks that its workers hold
 	stop     context.CancelCauseFunc
 	draining bool

@@ -49,6 +49,14 @@ func (s sender) Complete(ctx context.Context, req store.CompleteRequest) (store.
 	return s.Store.Complete(ctx, req)
 }
 
+func (s sender) Join(ctx context.Context, req store.JoinRequest) error {
+	err := s.Store.Join(ctx, req)
+	if err == nil {
+		s.p.told = req.ID
+	}
+	return err
+}
+
 func (s sender) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimResult, error) {
 	s.p.claims(req.Repeat)
 	return s.Store.Claim(ctx, req)
