@@ -38,13 +38,14 @@ func (s *Store) List(ctx context.Context, f store.Filter, page store.PageRequest
 		return store.Page[store.Task]{}, err
 	}
 	limit := pageLimit(page)
+	chunk := min(limit+1, listChunk)
 	var found []store.Task
-	for {
+	for ; ; chunk = min(4*chunk, listChunk) { // where few match, many are looked at: in large pieces, however few are wanted
 		r, err := s.run(ctx, "list", func(o *object) {
 			o.key("index").str(listIndex(&f))
 			o.key("from").str(from)
 			o.bool("newest", f.Group.IsZero() && !page.Oldest)
-			o.key("limit").int(int64(min(limit+1, listChunk)))
+			o.key("limit").int(int64(chunk))
 			o.bool("payload", page.Payload)
 		})
 		if err != nil {
