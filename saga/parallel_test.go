@@ -135,6 +135,7 @@ func TestWhoHasLostTheSagaChangesNothing(t *testing.T) {
 		f := sagatest.Start(t, sagatest.Config{Workers: 2}, def)
 		h := start(t, false, def, f.Kernel, 0)
 		<-began
+		sagatest.Pass(t, time.Second) // the other one has joined, too
 		workers, err := f.Kernel.Workers(t.Context())
 		if err != nil {
 			t.Fatal(err)

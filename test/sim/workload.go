@@ -225,6 +225,9 @@ func (w *workload) plain() (store.Spec, *script) {
 func (w *workload) submit(spec store.Spec) {
 	w.tasks = append(w.tasks, spec.ID)
 	do := func(ctx context.Context, k *kernel.Kernel) error {
+		if w.forgets(spec.ID) {
+			return nil
+		}
 		res, err := k.Submit(ctx, spec)
 		if err == nil && res.ID == spec.ID {
 			w.s.acked(spec)
@@ -235,6 +238,12 @@ func (w *workload) submit(spec store.Spec) {
 	if w.chance(8) {
 		w.later(do)
 	}
+}
+
+// forgets reports whether a task ended so long ago that the store may soon know nothing of it: who submits it then starts it anew.
+func (w *workload) forgets(id store.ID) bool {
+	t := w.s.shadow.tasks[id]
+	return t != nil && t.ended != nil && w.s.storeNow().Sub(t.ended.at) > w.s.plan.timing.Horizon/2
 }
 
 // mail lets somebody send a message to a task: early, late, or twice.
