@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -72,10 +73,11 @@ func (s *Sim) worker(ctx context.Context, p *process) {
 	if left := len(p.coros) - 1; err == nil && left > 0 {
 		s.fail("I30", "%s has %d coroutines left after Run and Close", p.name, left)
 	}
-	if held := s.shadow.heldBy(p.worker); s.healing && p.drainAt > s.healedAt && len(held) > 0 {
+	self := cmp.Or(p.told, p.worker) // a Join that was given up long ago may have come to be just now
+	if held := s.shadow.heldBy(self); s.healing && p.drainAt > s.healedAt && len(held) > 0 {
 		s.fail("I11", "%s was drained without faults and still holds %d tasks, %s %v among them", p.name, len(held), held[0].spec.Kind, held[0].id)
 	}
-	if m := s.shadow.workers[p.worker]; s.healing && p.drainAt > s.healedAt && m != nil && !m.dead {
+	if m := s.shadow.workers[self]; s.healing && p.drainAt > s.healedAt && m != nil && !m.dead {
 		s.fail("I11", "%s was drained without faults and has not left the fleet", p.name)
 	}
 	if took := s.now - p.drainAt; s.healing && p.drainAt > s.healedAt && took > s.plan.shutdown+s.plan.deadAfter+10*time.Second {
