@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -157,7 +158,7 @@ func (s *Postgres) URL(options ...string) string {
 }
 
 // StartBouncer starts pgbouncer in transaction mode before the server of a URL, and returns the URL of the same database through it. It
-// ends with the test.
+// ends with the test; one that ends by itself is started again, as a service manager would.
 func StartBouncer(t T, before string) string {
 	t.Helper()
 	u, err := url.Parse(before)
@@ -175,7 +176,6 @@ func StartBouncer(t T, before string) string {
 		}
 	}
 	p := launch(t, "postgres", dir, program, "config")
-	t.Cleanup(func() { p.signal(syscall.SIGINT) })
 	address := net.JoinHostPort("127.0.0.1", fmt.Sprint(at))
 	p.ready(t, "pgbouncer", func(ctx context.Context) error {
 		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
@@ -184,6 +184,26 @@ func StartBouncer(t T, before string) string {
 		}
 		return c.Close()
 	})
+	ending := make(chan struct{})
+	var kept sync.WaitGroup
+	kept.Go(func() {
+		for {
+			select {
+			case <-ending:
+				p.signal(syscall.SIGINT)
+				return
+			case <-p.exited:
+				fmt.Fprintf(os.Stderr, "pgbouncer ended by itself (%v) and is started again:\n%s\n", p.cmd.ProcessState, p.out)
+			}
+			select {
+			case <-ending:
+				return
+			case <-time.After(100 * time.Millisecond):
+				p = launch(t, "postgres", dir, program, "config")
+			}
+		}
+	})
+	t.Cleanup(func() { close(ending); kept.Wait() })
 	u.Host = address
 	return u.String()
 }
