@@ -124,7 +124,7 @@ func (k *Kernel) plan() *plan {
 		if n == 0 {
 			return nil
 		}
-		p.suspect, p.req.Suspects = true, n
+		p.suspect, p.req.Suspects, p.req.Company = true, n, len(k.runs) > 0
 	} else if a.content() {
 		return nil
 	}

@@ -118,3 +118,41 @@ func TestABeatThatGotNoAnswerIsSentAgainSoon(t *testing.T) {
 		}
 	})
 }
+
+// toldClaims notes what claims of suspects tell of the process.
+type toldClaims struct {
+	store.Store
+	mu      sync.Mutex
+	company []bool
+}
+
+func (c *toldClaims) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimResult, error) {
+	res, err := c.Store.Claim(ctx, req)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(res.Tasks) > 0 && req.Suspects > 0 {
+		c.company = append(c.company, req.Company)
+	}
+	return res, err
+}
+
+// The store may have taken the task of a run that goes on: that a suspect is not alone, only the process knows.
+func TestAClaimOfASuspectTellsOfRunsThatGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Config{Evidence: store.EvidenceProof})
+		suspectsOf(t, st, "sleep", 1)
+		if err := st.Pause(t.Context(), store.Scope{Queue: "default", Kind: "sleep"}, 10*time.Second, "until the other one runs"); err != nil {
+			t.Fatal(err)
+		}
+		told := &toldClaims{Store: st}
+		k, _ := kerneltest.StartOn(t, told, kernel.Config{Slots: map[string]int{"default": 10}}, handlers{"sleep": sleeper, "other": sleeper})
+		submit(t, k, kernel.Spec{Kind: "other", Args: []byte("5m")})
+		wait(t.Context(), 2*time.Minute)
+		told.mu.Lock()
+		defer told.mu.Unlock()
+		if len(told.company) != 1 || !told.company[0] {
+			t.Errorf("claims of suspects told of company %v, want one that did", told.company)
+		}
+	})
+}

@@ -110,7 +110,7 @@
 // store has none at all or the worker was remote; never for one that left. CrashRun counts those since the last Save of an entry or the last park. From Suspicion (2) on, or from CrashBudget (20) crashes in all,
 // the task is a suspect (and stays one until Retry, Free, a Save of an entry or a park clears CrashRun and Crashes is below the
 // budget): it waits in a lane of its own, and only claims that ask for suspects take it. If its
-// worker dies of a crash again and held nothing else, neither when it claimed the task (Alone) nor when it was declared dead, the task ends as failed,
+// worker dies of a crash again and held nothing else, neither when it claimed the task (Alone; a run whose task was taken from it counts, if the claim tells of Company) nor when it was declared dead, the task ends as failed,
 // reason crashed (Owned: it is held, reason crashed, until Free). If it held more, the task is Solo: it is given to a worker that holds nothing, and alone.
 //
 // Recover also takes a task from a living owner once it has run Timing.StuckGrace past DeadlineAt: a failed attempt, error type

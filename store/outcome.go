@@ -105,6 +105,9 @@ type ClaimRequest struct {
 	// Suspects, if positive, asks for at most so many suspects and for nothing else. A Solo one is given alone, and only
 	// if the worker holds nothing.
 	Suspects int
+	// Company, of a claim of suspects, says that runs are under way in the worker's process, though their tasks may have been taken from
+	// it: what it is given is not Alone, and no Solo one is given.
+	Company bool
 }
 
 // QueueSlots is how many tasks of a queue a claim may take, and where its turn stands.

@@ -137,7 +137,7 @@ func (p *picker) queue(q store.QueueSlots, n int) {
 
 // suspects takes suspects alone. A Solo one comes without company, and only to a worker that holds nothing.
 func (p *picker) suspects() {
-	free := p.d.held[p.req.Worker] == nil
+	free := p.d.held[p.req.Worker] == nil && !p.req.Company
 	n := p.req.Suspects
 	for _, q := range p.req.Queues {
 		for _, l := range p.d.lanes(q.Queue, p.req.Kinds) {
@@ -268,7 +268,7 @@ func (d *data) claimOne(t *task, req *store.ClaimRequest) {
 	t.StartByAt = time.Time{}
 	t.Epoch++
 	t.Nonce, t.Worker, t.StartedAt, t.Told = req.Nonce, req.Worker, d.now, t.Asked != ""
-	t.Alone, t.Saves = d.held[req.Worker] == nil, 0
+	t.Alone, t.Saves = d.held[req.Worker] == nil && !req.Company, 0
 	if t.Timeout > 0 {
 		t.DeadlineAt = d.now.Add(t.Timeout)
 	}

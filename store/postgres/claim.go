@@ -17,6 +17,7 @@ type claimWire struct {
 	Queues   []queueWire `json:"queues"`
 	Kinds    []string    `json:"kinds"`
 	Suspects int         `json:"suspects"`
+	Company  bool        `json:"company"`
 	Aged     int64       `json:"aged"`
 }
 
@@ -29,7 +30,7 @@ type queueWire struct {
 func (s *Store) claimWire(req *store.ClaimRequest) *claimWire {
 	w := &claimWire{
 		Horizon: int64(s.cfg.Timing.Horizon), Worker: req.Worker, Nonce: wireID(req.Nonce), Repeat: req.Repeat, Queues: []queueWire{},
-		Kinds: req.Kinds, Suspects: req.Suspects, Aged: int64(s.cfg.Timing.Aged),
+		Kinds: req.Kinds, Suspects: req.Suspects, Company: req.Company, Aged: int64(s.cfg.Timing.Aged),
 	}
 	if w.Kinds == nil {
 		w.Kinds = []string{}

@@ -194,6 +194,7 @@ func packClaimFields(o *object, c *store.ClaimRequest) {
 	if c.Suspects > 0 {
 		o.key("suspects").int(int64(min(c.Suspects, claimLimit)))
 	}
+	o.bool("company", c.Company)
 	p := o.key("queues")
 	p.array(len(c.Queues))
 	for _, q := range c.Queues {

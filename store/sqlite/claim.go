@@ -102,7 +102,7 @@ func (s *step) claimOne(t *task, req *store.ClaimRequest) {
 	t.StartByAt = time.Time{}
 	t.Epoch++
 	t.Nonce, t.Worker, t.StartedAt, t.Told = req.Nonce, req.Worker, s.now, t.Asked != ""
-	t.Alone, t.Saves = s.holds(req.Worker) == 0, 0
+	t.Alone, t.Saves = s.holds(req.Worker) == 0 && !req.Company, 0
 	if t.Timeout > 0 {
 		t.DeadlineAt = s.now.Add(t.Timeout)
 	}

@@ -45,7 +45,7 @@ func (p *picker) queue(q store.QueueSlots, n int) {
 
 // suspects takes suspects alone. A Solo one comes without company, and only to a worker that holds nothing.
 func (p *picker) suspects() {
-	free := p.s.holds(p.req.Worker) == 0
+	free := p.s.holds(p.req.Worker) == 0 && !p.req.Company
 	n := p.req.Suspects
 	for _, q := range p.req.Queues {
 		for _, l := range p.s.suspectLanes(q.Queue, p.req.Kinds) {

@@ -25,6 +25,7 @@ func crashTests() []test {
 		{"one that is tried alone and dies ends as failed", crashSoloDies},
 		{"those that ran beside a poison do not fail for it", crashInnocent},
 		{"company at the claim is company, though it ended before the crash", crashCompanyBefore},
+		{"a run whose task was taken is company, if the claim tells of it", crashCompanyUnknown},
 		{"the worker of a suspect that leaves convicts nobody", crashSuspectLeft},
 		{"twenty crashes in all make a suspect whatever was saved", crashBudget},
 		{"Retry forgets crashes", crashRetry},
@@ -365,4 +366,27 @@ func crashCompanyBefore(t *testing.T, w *world) {
 	if got := w.in(id, store.Ready); !got.Solo {
 		t.Errorf("Get = solo %v, want it to be tried alone", got.Solo)
 	}
+}
+
+// The store knows nothing of a run whose task it has given away; the process does.
+func crashCompanyUnknown(t *testing.T, w *world) {
+	by := w.join()
+	id := w.suspect(by)
+	k := w.join()
+	req := k.request(1)
+	req.Suspects, req.Company = 1, true
+	tasks := k.ask(req).Tasks
+	w.sameIDs("Claim of a suspect in company", ids(tasks), []store.ID{id})
+	if stored := w.in(id, store.Running); tasks[0].Alone || stored.Alone {
+		t.Errorf("claimed in company, told as alone %v, and stored as alone %v, want neither", tasks[0].Alone, stored.Alone)
+	}
+	k.die(by)
+	if got := w.in(id, store.Ready); !got.Solo {
+		t.Errorf("Get = solo %v, want it to be tried alone", got.Solo)
+	}
+	k = w.join()
+	req = k.request(1)
+	req.Suspects, req.Company = 1, true
+	w.sameIDs("Claim of a solo one in company", ids(k.ask(req).Tasks), []store.ID{})
+	w.sameIDs("Claim of a solo one", ids(k.takeSuspects(1)), []store.ID{id})
 }

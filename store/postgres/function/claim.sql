@@ -185,10 +185,14 @@ begin
 	end if;
 	again := again or due;
 	lone := start_runs(ids, charge, owner, (req->>'nonce')::uuid, now);
+	if (req->>'company')::boolean then
+		lone := false;
+		update task set alone = false where id = any (ids) and alone;
+	end if;
 	wait := next_claim(req, now, limited, shut);
 end $$;
 
--- claim_rows takes ready tasks. request: worker, nonce, repeat, queues (queue, slots, cursor), kinds, suspects, aged.
+-- claim_rows takes ready tasks. request: worker, nonce, repeat, queues (queue, slots, cursor), kinds, suspects, company, aged.
 create or replace function claim_rows(req jsonb) returns setof claimed language plpgsql as $$
 declare
 	now constant bigint := begin_step(req);

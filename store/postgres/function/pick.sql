@@ -270,7 +270,7 @@ end $$;
 create or replace function pick_suspects(req jsonb, now bigint, out ids uuid[], out charge uuid[], out more boolean) language plpgsql as $$
 declare
 	kinds constant text[] := sorted_kinds(req->'kinds');
-	is_free constant boolean := not exists (select 1 from task where state = 'running' and worker = req->>'worker');
+	is_free constant boolean := not coalesce((req->>'company')::boolean, false) and not exists (select 1 from task where state = 'running' and worker = req->>'worker');
 	n int := (req->>'suspects')::int;
 	q text;
 	o record;

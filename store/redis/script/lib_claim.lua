@@ -187,7 +187,7 @@ end
 
 -- take_suspects takes suspects alone. A solo one comes without company, and only to a worker that holds nothing.
 local function take_suspects(pick)
-	local free, n = held_count(pick.claim.worker) == 0, pick.claim.suspects
+	local free, n = held_count(pick.claim.worker) == 0 and not pick.claim.company, pick.claim.suspects
 	for _, q in ipairs(pick.claim.queues) do
 		deferred = {}
 		for _, kind in ipairs(pick.claim.kinds) do

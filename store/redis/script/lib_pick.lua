@@ -191,7 +191,7 @@ local function claim_one(t, claim)
 	t.nonce, t.worker, t.start, t.told = claim.nonce, claim.worker, now, t.asked and true
 	local first = held_count(claim.worker) == 0
 	if first then call('SADD', P .. 'holders', claim.worker) end
-	t.alone, t.saves = first or nil, nil
+	t.alone, t.saves = first and not claim.company or nil, nil
 	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
 	t.state = 'nowhere'
 	move(t, 'running')
