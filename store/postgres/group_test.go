@@ -28,20 +28,11 @@ func TestAMemberThatWasLockedIsFreedLater(t *testing.T) {
 	if _, err := s.Release(t.Context(), group); err != nil {
 		t.Fatal(err)
 	}
-	tx, err := s.Pool().Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(t.Context()) }() // it may have ended
-	if _, err := tx.Exec(t.Context(), "select 1 from "+name+".task where id = $1 for update", first.String()); err != nil {
-		t.Fatal(err)
-	}
+	release := lock(t, s, "select 1 from "+name+".task where id = $1 for update", first.String())
 	if res, err := s.Promote(t.Context(), 100); err != nil || res.Freed != 4 {
 		t.Errorf("Promote = %+v, %v; want the 4 that are not locked", res, err)
 	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	if res, err := s.Promote(t.Context(), 100); err != nil || res.Freed != 1 {
 		t.Errorf("Promote = %+v, %v; want the one that was locked", res, err)
 	}

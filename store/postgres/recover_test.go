@@ -13,14 +13,7 @@ func TestAPassBesideAnotherIsGated(t *testing.T) {
 	t.Parallel()
 	s, name := room(t, store.Timing{})
 	joinAs(t, s, "w")
-	tx, err := s.Pool().Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(t.Context()) }() // it may have ended
-	if _, err := tx.Exec(t.Context(), "select pg_advisory_xact_lock(hashtextextended($1, 8))", name); err != nil {
-		t.Fatal(err)
-	}
+	release := lock(t, s, "select pg_advisory_xact_lock(hashtextextended($1, 8))", name)
 	pass := func() store.RecoverResult {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -34,9 +27,7 @@ func TestAPassBesideAnotherIsGated(t *testing.T) {
 	if res := pass(); !res.Gated {
 		t.Errorf("Recover beside another = %+v, want it gated", res)
 	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	if res := pass(); res.Gated {
 		t.Errorf("Recover alone = %+v, want a pass", res)
 	}

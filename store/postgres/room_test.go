@@ -35,10 +35,28 @@ func room(t *testing.T, timing store.Timing) (*postgres.Store, string) {
 	return s, name
 }
 
-func joinAs(t *testing.T, s *postgres.Store, id string) {
+func joinAs(t testing.TB, s *postgres.Store, id string) {
 	t.Helper()
 	if err := s.Join(t.Context(), store.JoinRequest{ID: id, Beat: time.Second, DeadAfter: 15 * time.Second}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// lock runs a statement that locks something, in a transaction that is open until release.
+func lock(t *testing.T, s *postgres.Store, statement string, args ...any) (release func()) {
+	t.Helper()
+	tx, err := s.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have ended
+	if _, err := tx.Exec(t.Context(), statement, args...); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
