@@ -9,6 +9,12 @@ func peers() []Mutant {
 		{"poison-for-ever", "a task that kills every worker it meets is handed out again and again", []Edit{{
 			recovery, "	case crash && suspect && t.Alone && w.HeldAt <= 1:\n", "	case crash && suspect && t.Alone && w.HeldAt < 0:\n",
 		}}},
+		{"company-unheard", "a suspect is blamed for what a run did whose task was taken from its worker", []Edit{{
+			"store/memory/claim.go", "t.Alone, t.Saves = d.held[req.Worker] == nil && !req.Company, 0", "t.Alone, t.Saves = d.held[req.Worker] == nil, 0",
+		}}},
+		{"company-untold", "a worker does not say that runs go on beside the suspect that it asks for", []Edit{{
+			"kernel/claim.go", "p.req.Company = true, n, len(k.runs) > 0", "p.req.Company = true, n, false",
+		}}},
 		{"redrive-keeps-crashes", "a task that an operator retries is still a suspect, and fails at its next crash", []Edit{{
 			"store/memory/cancel.go", "	t.Attempts, t.Crashes, t.CrashRun, t.Suspect, t.Solo, t.Charged = 0, 0, 0, false, false, false\n	t.Asked,", "	t.Attempts, t.Charged = 0, false\n	t.Asked,",
 		}}},
