@@ -275,38 +275,48 @@ func (s *step) ripen(g *group) {
 
 // tend does up to n steps of what a ripe group needs.
 func (s *step) tend(g *group, n int) (freed, aborted, marked int) {
-	for ; s.err == nil && g.Aborting != "" && aborted < n && g.living > 0; aborted++ {
-		t := s.first("task_staged", g.ID, int64(stageLiving))
-		if t == nil {
-			s.fail(fmt.Errorf("group %s: %d members live, but none is found: %w", g.ID, g.living, errMoved))
-			break
+	for s.err == nil && g.Aborting != "" && aborted < n && g.living > 0 {
+		for _, t := range s.members(g, "task_staged", g.ID, int64(stageLiving), n-aborted) {
+			if t.stage == stageLiving { // the end of another may have ended it
+				s.place(g, t, stageAsked)
+				s.ask(t, g.Aborting)
+				aborted++
+			}
 		}
-		s.place(g, t, stageAsked)
-		s.ask(t, g.Aborting)
 	}
-	for ; s.err == nil && g.State == store.GroupOpen && freed+aborted < n && g.waiting > 0; freed++ {
-		t := s.first("task_waiting", g.ID)
-		if t == nil {
-			s.fail(fmt.Errorf("group %s: %d members wait, but none is found: %w", g.ID, g.waiting, errMoved))
-			break
+	for s.err == nil && g.State == store.GroupOpen && freed+aborted < n && g.waiting > 0 {
+		for _, t := range s.members(g, "task_waiting", g.ID, n-freed-aborted) {
+			s.free(t)
+			freed++
 		}
-		if t.DueAt.After(s.now) {
-			s.move(t, store.Scheduled)
-			continue
-		}
-		s.move(t, store.Ready)
 	}
-	for ; s.err == nil && g.expiring && freed+aborted+marked < n && g.ended > 0; marked++ {
-		t := s.first("task_staged", g.ID, int64(stageEnded))
-		if t == nil {
-			s.fail(fmt.Errorf("group %s: %d members ended, but none is found: %w", g.ID, g.ended, errMoved))
-			break
+	for s.err == nil && g.expiring && freed+aborted+marked < n && g.ended > 0 {
+		for _, t := range s.members(g, "task_staged", g.ID, int64(stageEnded), n-freed-aborted-marked) {
+			s.place(g, t, stageNone)
+			t.marked = true
+			s.mayExpire(t)
+			marked++
 		}
-		s.place(g, t, stageNone)
-		t.marked = true
-		s.mayExpire(t)
 	}
 	return freed, aborted, marked
+}
+
+// members lists members that a group counts, and that must be there.
+func (s *step) members(g *group, name string, args ...any) []*task {
+	list := s.list(name, args...)
+	if len(list) == 0 {
+		s.fail(fmt.Errorf("group %s: %d members live, %d wait, %d have ended, but none is found: %w", g.ID, g.living, g.waiting, g.ended, errMoved))
+	}
+	return list
+}
+
+// free lets a member go that has waited for its group to open.
+func (s *step) free(t *task) {
+	if t.DueAt.After(s.now) {
+		s.move(t, store.Scheduled)
+		return
+	}
+	s.move(t, store.Ready)
 }
 
 // withGroup makes a step on a group.

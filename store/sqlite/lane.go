@@ -28,6 +28,7 @@ type lane struct {
 
 	stale bool // the first task must be looked up
 	dirty bool
+	ahead ahead
 }
 
 // lineOf names the line of an ordered lane: all tasks of it that have not ended, suspects or not. Only the oldest may run.
@@ -67,28 +68,30 @@ func (s *step) enqueue(t *task) {
 			ordered: t.Order != store.Unordered, suspect: t.Suspect, ready: 1,
 		}
 		l.lead(t)
+		l.ahead = ahead{tasks: []*task{t}, whole: true}
 		s.createLane(l)
 		t.lane = l.id
 		return
 	}
 	l.ready++
 	l.dirty = true
+	l.ahead.add(t)
 	t.lane = l.id
-	if !l.stale && l.before(t) {
+	if !l.stale && t.precedes(l.rank, l.turn, l.head) {
 		l.lead(t)
 	}
 }
 
-// before reports whether a task comes before the first one of a lane.
-func (l *lane) before(t *task) bool {
-	rank, turn := t.order()
+// precedes reports whether a task comes before one of its lane that stands so in its order.
+func (t *task) precedes(rank, turn int64, id store.ID) bool {
+	r, at := t.order()
 	switch {
-	case rank != l.rank:
-		return rank < l.rank
-	case turn != l.turn:
-		return turn < l.turn
+	case r != rank:
+		return r < rank
+	case at != turn:
+		return at < turn
 	}
-	return idLess(t.ID, l.head)
+	return idLess(t.ID, id)
 }
 
 // lead makes a task the first one of a lane.
@@ -103,6 +106,7 @@ func (s *step) dequeue(t *task) {
 	if l == nil {
 		return
 	}
+	l.ahead.drop(t)
 	if l.ready--; l.ready <= 0 {
 		s.dropLane(l)
 		return
@@ -115,7 +119,7 @@ func (s *step) dequeue(t *task) {
 func (s *step) headOf(l *lane) *task {
 	var t *task
 	if l.stale {
-		t = s.first("task_head", l.id)
+		t = s.lookAhead(l)
 	} else {
 		t = s.task(l.head)
 	}

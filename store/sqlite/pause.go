@@ -96,12 +96,21 @@ func (s *Store) PauseList(ctx context.Context) ([]store.Pause, error) {
 }
 
 // weight is how many tasks a lane gives in a turn.
-func (s *step) weight(l *lane) int { return max(int(s.number("weight_get", l.queue, l.key)), 1) }
+func (s *step) weight(l *lane) int {
+	key := laneKey{l.queue, l.key}
+	n, ok := s.weighs[key]
+	if !ok {
+		n = max(int(s.number("weight_get", l.queue, l.key)), 1)
+		s.weighs[key] = n
+	}
+	return n
+}
 
 // PutWeight sets how many tasks lanes with this key give in a turn.
 func (s *Store) PutWeight(ctx context.Context, queue, key string, weight int) error {
 	return s.write(ctx, func(s *step) error {
 		s.do("weight_put", queue, key, max(weight, 1))
+		delete(s.weighs, laneKey{queue, key})
 		return nil
 	})
 }

@@ -23,6 +23,7 @@ func (p *picker) queue(q store.QueueSlots, n int) {
 	r := p.s.round(q.Queue, p.req.Kinds, turn, max(few, n+1))
 	p.rounds = append(p.rounds, r)
 	for n > 0 {
+		p.s.wants = n + 1 // and who leads the lane after it
 		at := p.best(r)
 		if at < 0 {
 			return

@@ -59,20 +59,20 @@ func (s *step) isRipe() bool {
 
 // promoteDue makes up to n tasks ready whose time has come.
 func (s *step) promoteDue(n int) int {
-	done := 0
-	for done < n {
-		t := s.first("task_due", s.now)
-		if t == nil {
-			break
-		}
-		done++
-		if t.corrupt {
-			s.endCorrupt(t)
-			continue
-		}
-		s.move(t, store.Ready)
+	if n <= 0 {
+		return 0
 	}
-	return done
+	tasks := s.list("task_due", s.now, n)
+	for _, t := range tasks {
+		switch {
+		case t.State != store.Scheduled && t.State != store.Parked: // the end of one before it has moved it
+		case t.corrupt:
+			s.endCorrupt(t)
+		default:
+			s.move(t, store.Ready)
+		}
+	}
+	return len(tasks)
 }
 
 // expireStarts ends up to n tasks that were not started in time.

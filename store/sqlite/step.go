@@ -33,7 +33,9 @@ type step struct {
 	lanes  map[laneKey]*lane
 	laneID map[int64]*lane
 	due    dueHead
+	wants  int            // how many tasks a claim under way may still take
 	held   map[string]int // by worker, once somebody asked
+	weighs map[laneKey]int
 	sums   sums
 	dirty  []*task
 
@@ -47,7 +49,7 @@ func newStep(s *Store, c *conn) *step {
 	return &step{
 		conn: c, s: s,
 		tasks: map[store.ID]*task{}, groups: map[store.ID]*group{}, limits: map[string]*limit{}, lanes: map[laneKey]*lane{}, laneID: map[int64]*lane{},
-		held: map[string]int{}, sums: newSums(),
+		held: map[string]int{}, weighs: map[laneKey]int{}, sums: newSums(),
 	}
 }
 

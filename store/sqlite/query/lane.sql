@@ -1,8 +1,8 @@
--- Lanes: what a claim looks at before it looks at tasks.
+-- Lanes: what a claim looks at before it looks at tasks. A count is a sum, as in task.sql.
 
 -- name: lane_round takes queue, kind, two names and a count; returns so many lanes from the first name up to the second, without it.
 select id, queue, kind, name, key, lim, ordered, suspect, ready, head, rank, turn, priority, since, charged
-from lane where queue = ?1 and kind = ?2 and name >= ?3 and name < ?4 order by name limit ?5;
+from lane where queue = ?1 and kind = ?2 and name >= ?3 and name < ?4 order by name limit ?5 + 0;
 
 -- name: lane_suspect takes queue and kind; returns their lanes in which suspects wait, by name.
 select id, queue, kind, name, key, lim, ordered, suspect, ready, head, rank, turn, priority, since, charged
@@ -21,7 +21,7 @@ from lane where id = ?1;
 
 -- name: lane_page takes a queue, a name and a count; returns so many lanes after that name.
 select id, queue, kind, name, key, lim, ordered, suspect, ready, head, rank, turn, priority, since, charged
-from lane where queue = ?1 and name > ?2 order by name limit ?3;
+from lane where queue = ?1 and name > ?2 order by name limit ?3 + 0;
 
 -- name: lane_insert takes a lane with its first task.
 insert into lane (queue, kind, name, key, lim, ordered, suspect, ready, head, rank, turn, priority, since, charged)

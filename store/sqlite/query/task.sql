@@ -1,4 +1,5 @@
 -- Rows of tasks, one at a time. A write names the version it replaces; the writer checks that it met one row.
+-- A count that is bound is not the limit by itself, but a sum: by the value of a bare one SQLite plans the statement anew, each time.
 
 -- name: task_get takes an id; returns the task.
 select * from record where id = ?1;
@@ -34,8 +35,8 @@ update task set spec = ?3 where seq = ?1 and version = ?2;
 -- name: task_delete takes seq of a task that ended.
 delete from task where seq = ?1 and state in (6, 7, 8);
 
--- name: task_due takes now; returns the first whose time has come.
-select * from record where wait <= ?1 order by wait, id limit 1;
+-- name: task_due takes now and a count; returns the first whose time has come.
+select * from record where wait <= ?1 order by wait, id limit ?2 + 0;
 
 -- name: task_next_due returns when the next one is due, and its id.
 select wait, id from task where wait is not null order by wait, id limit 1;
@@ -49,11 +50,11 @@ select * from record where deadline <= ?1 order by deadline, id limit 1;
 -- name: task_expired takes now; returns the first that may be removed.
 select * from record where expire <= ?1 order by expire, id limit 1;
 
--- name: task_head takes a lane; returns its first task.
-select * from record where lane = ?1 order by rank, turn, id limit 1;
+-- name: task_ahead takes a lane and a count; returns its first tasks.
+select * from record where lane = ?1 order by rank, turn, id limit ?2 + 0;
 
 -- name: task_held takes a worker and a count; returns what it holds, by id.
-select * from record where worker = ?1 order by id limit ?2;
+select * from record where worker = ?1 order by id limit ?2 + 0;
 
 -- name: task_asked takes a worker; returns what it holds and what may have been asked to end, by id.
 select * from record where seq in (select seq from task where worker = ?1 and asked is not null) order by id;
@@ -70,11 +71,11 @@ select id from task where line = ?1 order by id limit 1;
 -- name: task_line_running takes a line; returns whether one of it runs.
 select exists (select 1 from task indexed by task_in_line where line = ?1 and worker is not null);
 
--- name: task_waiting takes a group; returns its first member that waits for it to open.
-select * from record where waiting = ?1 order by id limit 1;
+-- name: task_waiting takes a group and a count; returns its first members that wait for it to open.
+select * from record where waiting = ?1 order by id limit ?2 + 0;
 
--- name: task_staged takes a group and a stage; returns its first member in that stage.
-select * from record where grp = ?1 and stage = ?2 order by id limit 1;
+-- name: task_staged takes a group, a stage and a count; returns its first members in that stage.
+select * from record where grp = ?1 and stage = ?2 order by id limit ?3 + 0;
 
 -- name: task_all returns all tasks.
 select * from record order by seq;
