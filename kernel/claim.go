@@ -76,9 +76,12 @@ type plan struct {
 // claimLoop takes work when there may be some and a slot is free. It sleeps only when one of both is missing.
 func (k *Kernel) claimLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		if p := k.plan(); p != nil {
-			k.claim(ctx, p)
-			continue
+		// Outcomes that wait to be written claim for the slots that they free, in the same call.
+		if !k.completions.waits() {
+			if p := k.plan(); p != nil {
+				k.claim(ctx, p)
+				continue
+			}
 		}
 		k.kick.Wait(ctx, k.untilDue())
 	}

@@ -70,6 +70,13 @@ func (g *gather[I, O]) do(ctx context.Context, item I) (O, error) {
 	}
 }
 
+// waits reports whether items are there that were not taken: a flush of them follows, by itself.
+func (g *gather[I, O]) waits() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.queue) > 0
+}
+
 // drop takes a ticket out of the queue, if it still waits there.
 func (g *gather[I, O]) drop(t *ticket[I, O]) {
 	for i, q := range g.queue {
