@@ -17,6 +17,7 @@ func (s *Store) Corrupt(ctx context.Context, id store.ID) error {
 		queries["test_corrupt"] = "update task set body = x'ff' where id = ?1"
 		s.do("test_corrupt", id)
 		delete(s.tasks, id)
+		s.kept.forget()
 		return nil
 	})
 }

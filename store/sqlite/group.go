@@ -23,8 +23,8 @@ type group struct {
 	expiring bool  // its keeper has ended
 	goneAt   time.Time
 
-	stored bool
-	dirty  bool
+	created bool // in this step
+	dirty   bool
 }
 
 // await counts a member into those that wait for the group to open (1), or out of them (-1).
@@ -34,7 +34,6 @@ func readGroup(r *sqlite.Stmt) (*group, error) {
 	g := &group{
 		waiting: r.ColumnInt64(1), living: r.ColumnInt64(2), ended: r.ColumnInt64(3), members: r.ColumnInt64(4),
 		ripe: r.ColumnInt64(5), kept: !r.ColumnIsNull(6), expiring: r.ColumnBool(7), goneAt: instant(r.ColumnInt64(8)),
-		stored: true,
 	}
 	return g, json.Unmarshal([]byte(r.ColumnText(0)), &g.Group)
 }
@@ -45,6 +44,10 @@ func (s *step) group(id store.ID) *group {
 		return nil
 	}
 	g, ok := s.groups[id]
+	if !ok {
+		g, ok = s.kept.groups[id]
+		s.groups[id] = g
+	}
 	if !ok {
 		s.query("group_get", func(r *sqlite.Stmt) {
 			var err error
@@ -62,7 +65,7 @@ func (s *step) flushGroups() {
 		if g == nil || !g.dirty {
 			continue
 		}
-		g.dirty, g.stored = false, true
+		g.dirty = false
 		var keeper any
 		if g.kept {
 			keeper = g.Keeper
@@ -80,7 +83,7 @@ func (s *step) createGroup(n store.NewGroup) error {
 	if s.group(n.ID) != nil {
 		return nil
 	}
-	g := &group{Group: store.Group{NewGroup: n, State: store.GroupFilling, Generation: 1, CreatedAt: s.now}}
+	g := &group{Group: store.Group{NewGroup: n, State: store.GroupFilling, Generation: 1, CreatedAt: s.now}, created: true}
 	s.groups[n.ID] = g
 	s.touchGroup(g)
 	return nil

@@ -57,22 +57,24 @@ func (s *step) isRipe() bool {
 	return s.first("task_late", s.now) != nil || s.firstRipe() != nil
 }
 
-// promoteDue makes up to n tasks ready whose time has come.
+// promoteDue makes up to n tasks ready whose time has come. What this step has made due itself is left to the next.
 func (s *step) promoteDue(n int) int {
 	if n <= 0 {
 		return 0
 	}
-	tasks := s.list("task_due", s.now, n)
-	for _, t := range tasks {
+	done := 0
+	for _, t := range s.stored("task_due", s.now, n) {
 		switch {
-		case t.State != store.Scheduled && t.State != store.Parked: // the end of one before it has moved it
+		case t.State != store.Scheduled && t.State != store.Parked || !t.corrupt && t.DueAt.After(s.now):
+			continue // this step has moved it
 		case t.corrupt:
 			s.endCorrupt(t)
 		default:
 			s.move(t, store.Ready)
 		}
+		done++
 	}
-	return len(tasks)
+	return done
 }
 
 // expireStarts ends up to n tasks that were not started in time.

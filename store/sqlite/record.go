@@ -24,6 +24,7 @@ type task struct {
 	marked   bool // nothing of its group keeps it from expiring
 	keeps    bool // groups wait for its end
 
+	created bool // in this step
 	dirty   bool
 	changed bool // its spec, too: it was stripped
 	removed bool

@@ -27,6 +27,7 @@ type step struct {
 	now time.Time // of the operation under way
 	err error
 
+	kept   *kept // from the steps before
 	tasks  map[store.ID]*task
 	groups map[store.ID]*group
 	limits map[string]*limit
@@ -47,7 +48,7 @@ type step struct {
 
 func newStep(s *Store, c *conn) *step {
 	return &step{
-		conn: c, s: s,
+		conn: c, s: s, kept: &kept{},
 		tasks: map[store.ID]*task{}, groups: map[store.ID]*group{}, limits: map[string]*limit{}, lanes: map[laneKey]*lane{}, laneID: map[int64]*lane{},
 		held: map[string]int{}, weighs: map[laneKey]int{}, sums: newSums(),
 	}
@@ -98,9 +99,12 @@ func (s *step) task(id store.ID) *task {
 		}
 		return t
 	}
-	s.tasks[id] = nil
-	s.query("task_get", func(r *sqlite.Stmt) { s.tasks[id] = readTask(r) }, id)
-	return s.tasks[id]
+	t := s.kept.tasks[id]
+	if t == nil {
+		s.query("task_get", func(r *sqlite.Stmt) { t = readTask(r) }, id)
+	}
+	s.tasks[id] = t
+	return t
 }
 
 func (s *step) find(id store.ID) (*task, error) {
@@ -120,13 +124,21 @@ func (s *step) first(name string, args ...any) *task {
 }
 
 // list returns the tasks that a query over an index names.
-func (s *step) list(name string, args ...any) (list []*task) {
+func (s *step) list(name string, args ...any) []*task {
 	s.flushTasks()
+	return s.stored(name, args...)
+}
+
+// stored is list of the index as it is stored, without what this step has changed and not yet written: the records are as they are now, so
+// it can be told whether each still stands there.
+func (s *step) stored(name string, args ...any) (list []*task) {
 	s.query(name, func(r *sqlite.Stmt) {
 		id := idOf(r, 1)
 		t := s.tasks[id]
 		if t == nil {
-			t = readTask(r)
+			if t = s.kept.tasks[id]; t == nil {
+				t = readTask(r)
+			}
 			s.tasks[id] = t
 		}
 		list = append(list, t)

@@ -129,7 +129,7 @@ func fits(spec *store.Spec) error {
 
 // create makes the record of a task that may be stored.
 func (s *step) create(spec store.Spec) *task {
-	t := &task{Task: store.Task{Spec: spec, CreatedAt: s.now}}
+	t := &task{Task: store.Task{Spec: spec, CreatedAt: s.now}, created: true}
 	s.tasks[t.ID] = t
 	t.DueAt = s.now
 	if spec.DueAt.After(t.DueAt) {

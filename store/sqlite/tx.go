@@ -68,6 +68,7 @@ func (w *writer) transact(tx *Tx) {
 		tx.begun <- err
 		return
 	}
+	w.kept.forget() // what the user writes is not seen here
 	st := newStep(w.s, w.c)
 	tx.st = st
 	tx.begun <- nil

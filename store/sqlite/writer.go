@@ -69,6 +69,7 @@ type writer struct {
 	s     *Store
 	c     *conn
 	since time.Time // it writes without a pause
+	kept  kept
 }
 
 func (w *writer) loop() {
@@ -138,7 +139,7 @@ func (w *writer) commit(batch []*op) {
 	if len(batch) == 0 {
 		return
 	}
-	st := newStep(w.s, w.c)
+	st := w.step()
 	err = w.apply(st, batch)
 	switch {
 	case err == nil:
@@ -154,6 +155,13 @@ func (w *writer) commit(batch []*op) {
 	default:
 		answer(batch, err)
 	}
+}
+
+// step makes a step of what is known from those before.
+func (w *writer) step() *step {
+	st := newStep(w.s, w.c)
+	st.kept, st.held = &w.kept, w.kept.held
+	return st
 }
 
 // apply runs the operations in the transaction that has begun, and ends it.
@@ -172,8 +180,10 @@ func (w *writer) apply(st *step, batch []*op) error {
 	}
 	if st.err == nil {
 		w.s.commits.Add(1)
+		w.kept.keep(st)
 		return nil
 	}
+	w.kept.forget()
 	if !w.c.raw.AutocommitEnabled() {
 		if _, err := w.c.exec("rollback"); err != nil {
 			return errors.Join(explain(st.err), err)
@@ -223,7 +233,7 @@ func (w *writer) begin(batch []*op) ([]*op, error) {
 		}
 		_, err := w.c.exec("begin_immediate")
 		if err == nil {
-			if err = w.c.known(); err != nil {
+			if err = w.kept.begun(w.c); err != nil {
 				_, end := w.c.exec("rollback")
 				return batch, errors.Join(err, end)
 			}

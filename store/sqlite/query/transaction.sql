@@ -3,6 +3,9 @@
 -- name: begin_immediate begins to write.
 begin immediate;
 
+-- name: data_version returns a number that is another one if another connection has written since.
+pragma data_version;
+
 -- name: schema returns the number of the last migration.
 pragma user_version;
 
