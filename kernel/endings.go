@@ -8,8 +8,8 @@ import (
 
 // Bounds of what a process remembers of tasks that it has ended well.
 const (
-	endingsLimit  = 1024
-	endingsBytes  = 8 << 20
+	endingsLimit  = 8 << 10
+	endingsBytes  = 16 << 20
 	endingPayload = 64 << 10 // a larger result is read from the store
 )
 
@@ -64,4 +64,7 @@ func (e *endings) drop(id ID) {
 	}
 }
 
-func size(t *Task) int { return len(t.Args) + len(t.Result) }
+func size(t *Task) int { return len(t.Args) + len(t.Result) + recordSize }
+
+// recordSize is about what a record takes beside its payloads.
+const recordSize = 1 << 10
