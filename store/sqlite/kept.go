@@ -16,7 +16,7 @@ type kept struct {
 	held    map[string]int
 }
 
-// Bounds of what is kept.
+// About how much is kept.
 const (
 	keptTasks   = 16 << 10
 	keptPayload = 4 << 10 // of one task
@@ -49,9 +49,12 @@ func (k *kept) keep(st *step) {
 	if k.tasks == nil {
 		return
 	}
+	if len(k.tasks) > keptTasks {
+		clear(k.tasks) // some may never be written about again
+	}
 	for id, t := range st.tasks {
 		switch {
-		case t == nil || !t.keepable() || len(k.tasks) >= keptTasks:
+		case t == nil || !t.keepable():
 			delete(k.tasks, id)
 		case t.created:
 			t.disown()
