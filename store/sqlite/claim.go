@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -33,6 +34,7 @@ func (s *step) claim(req store.ClaimRequest) (store.ClaimResult, error) {
 			pick.queue(q, q.Slots)
 		}
 	}
+	res.Tasks = slices.Grow(res.Tasks, len(pick.taken))
 	for _, t := range pick.taken {
 		res.Tasks = append(res.Tasks, given(t)) // as the whole step leaves it: an end further on may have woken it
 	}

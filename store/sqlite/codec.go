@@ -145,8 +145,8 @@ func (d *decoder) err() store.Error {
 // format is the first byte of every record.
 const format = 1
 
-func encodeSpec(s *store.Spec) []byte {
-	e := &encoder{b: make([]byte, 0, 160+len(s.Args))}
+func encodeSpec(s *store.Spec, into []byte) []byte {
+	e := &encoder{b: into[:0]}
 	e.int(format)
 	e.spec(s)
 	return e.b

@@ -49,6 +49,8 @@ type conn struct {
 	raw   *sqlite.Conn
 	stmts map[string]*sqlite.Stmt
 	found int // the schema of the file before it was migrated
+
+	body, spec []byte // room for what is encoded
 }
 
 func newConn(raw *sqlite.Conn) *conn { return &conn{raw: raw, stmts: map[string]*sqlite.Stmt{}} }

@@ -38,7 +38,7 @@ func FuzzSpecRoundTrip(f *testing.F) {
 		s := fuzzSpec(kind, key, value, args, n)
 		next := s
 		s.OnEnd = &next
-		d := &decoder{b: append(encodeSpec(&s), 1, 2, 3)}
+		d := &decoder{b: append(encodeSpec(&s, nil), 1, 2, 3)}
 		if format := d.int(); format != 1 {
 			t.Fatalf("format = %d", format)
 		}
@@ -52,12 +52,12 @@ func FuzzSpecRoundTrip(f *testing.F) {
 // bad, and never as something that was not there.
 func FuzzDecodeRecord(f *testing.F) {
 	s := fuzzSpec("mail", "k", "v", []byte("args"), 9)
-	f.Add(encodeSpec(&s))
+	f.Add(encodeSpec(&s, nil))
 	whole := &task{Task: store.Task{
 		Spec: s, Reason: "r", Wakes: 3, Nonce: s.ID, Result: []byte("x"), Error: &store.Error{Message: "m", Type: "t", Detail: []byte("d")},
 		Staged: &store.Outcome{Kind: store.OutcomeDone}, History: []store.Event{{Kind: "submitted", Text: "t"}},
 	}}
-	f.Add(whole.encode())
+	f.Add(whole.encode(nil))
 	f.Add([]byte{2, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Add(bytes.Repeat([]byte{2}, 4000))
 	f.Fuzz(func(t *testing.T, record []byte) {
@@ -80,7 +80,7 @@ func FuzzDecodeRecord(f *testing.F) {
 			return
 		}
 		again := &task{}
-		c := &decoder{b: body.encode()}
+		c := &decoder{b: body.encode(nil)}
 		c.int()
 		if again.decode(c); c.bad || !reflect.DeepEqual(again.Task, body.Task) {
 			t.Errorf("written anew it reads as %+v, bad %v; want %+v", again.Task, c.bad, body.Task)

@@ -15,7 +15,7 @@ import (
 
 // Get reads a task.
 func (s *Store) Get(ctx context.Context, id store.ID) (found store.Task, err error) {
-	err = s.read(ctx, func(v *view) error {
+	err = s.glance(ctx, func(v *view) error {
 		t, err := v.find(id)
 		if err == nil {
 			found = t.Task

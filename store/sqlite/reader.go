@@ -60,6 +60,28 @@ type view struct {
 
 // read looks at the store as of one moment, beside the writer.
 func (s *Store) read(ctx context.Context, fn func(*view) error) error {
+	return s.reading(ctx, func(c *conn) error {
+		if err := patiently(ctx, func() error { return begin(c) }); err != nil {
+			return err
+		}
+		v := &view{conn: c, now: s.clock()}
+		err := fn(v)
+		if _, end := c.exec("rollback"); err != nil || end != nil || len(v.met) == 0 {
+			return errors.Join(err, end)
+		}
+		return s.clampRates(ctx, v.met)
+	})
+}
+
+// glance is read for one statement, which sees one moment by itself. It may be called again.
+func (s *Store) glance(ctx context.Context, fn func(*view) error) error {
+	return s.reading(ctx, func(c *conn) error {
+		return patiently(ctx, func() error { return fn(&view{conn: c, now: s.clock()}) })
+	})
+}
+
+// reading lends a connection for reads.
+func (s *Store) reading(ctx context.Context, fn func(*conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -83,15 +105,7 @@ func (s *Store) read(ctx context.Context, fn func(*view) error) error {
 			return fmt.Errorf("open %s: %w", s.cfg.Path, err)
 		}
 	}
-	if err := patiently(ctx, func() error { return begin(c) }); err != nil {
-		return err
-	}
-	v := &view{conn: c, now: s.clock()}
-	err := fn(v)
-	if _, end := c.exec("rollback"); err != nil || end != nil || len(v.met) == 0 {
-		return errors.Join(err, end)
-	}
-	return s.clampRates(ctx, v.met)
+	return fn(c)
 }
 
 // begin takes the moment of a read: the first look takes it, not the statement.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"zombiezen.com/go/sqlite"
 
@@ -57,7 +58,9 @@ func stateOf(n int) store.State {
 // readTask reads a row of "task.columns". One that cannot be decoded is corrupt: what the columns tell still stands.
 func readTask(r *sqlite.Stmt) *task {
 	t := &task{seq: r.ColumnInt64(0), lane: r.ColumnInt64(6), stage: stage(r.ColumnInt64(7))}
-	spec := &decoder{b: blobOf(r, 16)}
+	blobs := getBuffer(r.ColumnLen(15) + r.ColumnLen(16))
+	defer putBuffer(blobs) // what is decoded shares nothing with it
+	spec := &decoder{b: blobInto(r, 16, blobs)}
 	if spec.int() == format {
 		t.Spec = spec.spec()
 	}
@@ -69,7 +72,7 @@ func readTask(r *sqlite.Stmt) *task {
 			Unique: store.Unique{Key: r.ColumnText(11)}, Parent: idOf(r, 12), Group: idOf(r, 13),
 		}
 	}
-	body := &decoder{b: blobOf(r, 15)}
+	body := &decoder{b: blobInto(r, 15, blobs)}
 	known := body.int() == format
 	if known {
 		t.decode(body)
@@ -89,13 +92,35 @@ func readTask(r *sqlite.Stmt) *task {
 	return t
 }
 
-// encode writes what of a task changes and has no column of its own, or one that only tells where it stands. A record that
-// could not be read stays so until the task is ended for it: written anew it would look whole, and empty.
-func (t *task) encode() []byte {
+// buffers are for blobs on their way out of the file.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+func getBuffer(size int) *[]byte {
+	b := buffers.Get().(*[]byte)
+	*b = slices.Grow((*b)[:0], size)
+	return b
+}
+
+func putBuffer(b *[]byte) {
+	*b = room(*b)
+	buffers.Put(b)
+}
+
+// blobInto reads a column behind what is in a buffer, which has room for it.
+func blobInto(r *sqlite.Stmt, col int, b *[]byte) []byte {
+	from := len(*b)
+	*b = (*b)[:from+r.ColumnLen(col)]
+	r.ColumnBytes(col, (*b)[from:])
+	return (*b)[from:]
+}
+
+// encode writes what of a task changes and has no column of its own, or one that only tells where it stands. It uses the room of
+// into. A record that could not be read stays so until the task is ended for it: written anew it would look whole, and empty.
+func (t *task) encode(into []byte) []byte {
 	if t.corrupt {
 		return []byte{0}
 	}
-	e := &encoder{b: make([]byte, 0, 256)}
+	e := &encoder{b: into[:0]}
 	e.int(format)
 	e.text(t.Reason)
 	e.int(int64(t.Round))

@@ -81,7 +81,7 @@ func (s *step) resealTask(req *store.ResealRequest) error {
 	s.change(t)
 	s.flushTasks()
 	if req.Args != nil || req.OnEnd != nil {
-		s.oneRow(t, s.do("task_reseal", t.seq, t.Version, encodeSpec(&t.Spec)))
+		s.oneRow(t, s.do("task_reseal", t.seq, t.Version, s.encodedSpec(t)))
 	}
 	return nil
 }

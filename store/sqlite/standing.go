@@ -67,16 +67,16 @@ func (s *step) writeTask(t *task) {
 	case at.rest == t.stood:
 		lane, rank, turn, since := at.lanes()
 		s.oneRow(t, s.do("task_move", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
-			lane, rank, turn, since, orNull(at.worker), orNull(at.deadline), orNull(at.expire), t.encode()))
+			lane, rank, turn, since, orNull(at.worker), orNull(at.deadline), orNull(at.expire), s.encoded(t)))
 	default:
 		lane, rank, turn, since := at.lanes()
 		s.oneRow(t, s.do("task_update", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
 			lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), orNull(at.worker), orNull(at.deadline),
-			t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), t.encode(), at.asked()))
+			t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), s.encoded(t), at.asked()))
 	}
 	t.stored, t.stood = t.Version, at.rest
 	if t.changed {
-		s.do("task_strip", t.seq, encodeSpec(&t.Spec))
+		s.do("task_strip", t.seq, s.encodedSpec(t))
 		t.changed = false
 	}
 }
@@ -87,8 +87,29 @@ func (s *step) insertTask(t *task, at *standing) {
 		t.ID, stateNumber(t.State), t.Version, t.Epoch, t.Queue, t.Kind, t.CreatedAt, orNull(t.Limit), orNull(t.Unique.Key),
 		orNull(t.Parent), orNull(t.Group), t.Line,
 		lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), orNull(at.worker), orNull(at.deadline),
-		t.line(at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), t.encode(), encodeSpec(&t.Spec), at.asked())
+		t.line(at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), s.encoded(t), s.encodedSpec(t), at.asked())
 	t.seq, t.changed = s.raw.LastInsertRowID(), false
+}
+
+// encoded is the body of a task, until the next is encoded: who binds it copies it.
+func (s *step) encoded(t *task) []byte {
+	b := t.encode(s.body)
+	s.body = room(b)
+	return b
+}
+
+func (s *step) encodedSpec(t *task) []byte {
+	b := encodeSpec(&t.Spec, s.spec)
+	s.spec = room(b)
+	return b
+}
+
+// room is that of a buffer for the next one to use, unless it is large.
+func room(b []byte) []byte {
+	if cap(b) > 64<<10 {
+		return nil
+	}
+	return b[:0]
 }
 
 // line names the line that a task stands in, or null.
