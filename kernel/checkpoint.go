@@ -28,8 +28,18 @@ func (r *Run) Save(ctx context.Context, entries map[string][]byte, consume ...ID
 			return err
 		}
 	}
-	answer, err := r.saving.do(ctx, save{entries: sealed, consume: consume})
+	answer, err := r.saver().do(ctx, save{entries: sealed, consume: consume})
 	return wrap("save", errors.Join(err, answer))
+}
+
+// saver gathers the saves of the run.
+func (r *Run) saver() *gather[save, error] {
+	r.k.mu.Lock()
+	defer r.k.mu.Unlock()
+	if r.saving == nil {
+		r.saving = &gather[save, error]{env: r.k.env, crew: r.k.crew, limit: 64, flush: r.flushSaves}
+	}
+	return r.saving
 }
 
 // save is what one call of Save wants to be written.

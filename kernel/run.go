@@ -30,7 +30,6 @@ type Run struct {
 
 	ctx    context.Context //nolint:containedctx // the run's own span, ended by the loops that watch over it
 	cancel context.CancelCauseFunc
-	saving *gather[save, error]
 
 	result []byte      // as the handler returned it, once it has
 	staged atomic.Bool // an outcome may be in the store that counts in place of what the handler returns
@@ -41,7 +40,8 @@ type Run struct {
 	settling bool // its outcome is on its way: the slot is free
 	overAt   time.Time
 	progress *Progress
-	saves    int64 // begun
+	saves    int64                // begun
+	saving   *gather[save, error] // made by the first
 }
 
 // newRun registers a run. k.mu is held.
@@ -50,7 +50,6 @@ func (k *Kernel) newRun(t Task, p *plan) *Run {
 	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, claimed: p.at, started: k.env.Now(), asked: t.Asked, handler: k.handlers[t.Kind]}
 	r.opened = &r.task
 	r.ctx, r.cancel = k.env.WithCancel(k.life)
-	r.saving = &gather[save, error]{env: k.env, crew: k.crew, limit: 64, flush: r.flushSaves}
 	k.runs[r.fence] = r
 	if r.here = p.here; !r.here {
 		k.used[t.Queue]++
