@@ -61,6 +61,7 @@ type Notice struct {
 	Kind  NoticeKind
 	Queue string // NoticeWork
 	Task  ID     // NoticeTask, NoticeAsked
+	State State  // NoticeTask: where the task stood after the change, if the store can tell without a look; else empty
 }
 
 // NoticeKind says what a notice hints at.

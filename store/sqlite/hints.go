@@ -11,8 +11,14 @@ import (
 type hints struct {
 	all    bool // a limit or a pause has changed, and it may open any queue
 	queues []string
-	tasks  []store.ID
+	tasks  []taskHint
 	asks   []askHint
+}
+
+// taskHint is a change of a task, and where it left the task; empty: not known.
+type taskHint struct {
+	id    store.ID
+	state store.State
 }
 
 type askHint struct {
@@ -29,10 +35,12 @@ func (h *hints) work(queue string) {
 }
 
 // task notes a change. A task that changes several times in a row is noted once.
-func (h *hints) task(id store.ID) {
-	if n := len(h.tasks); n == 0 || h.tasks[n-1] != id {
-		h.tasks = append(h.tasks, id)
+func (h *hints) task(id store.ID, state store.State) {
+	if n := len(h.tasks); n > 0 && h.tasks[n-1].id == id {
+		h.tasks[n-1].state = state
+		return
 	}
+	h.tasks = append(h.tasks, taskHint{id, state})
 }
 
 func (h *hints) asked(id store.ID, worker string) { h.asks = append(h.asks, askHint{id, worker}) }
@@ -82,8 +90,8 @@ func (h *hints) pieces() (list [][]byte) {
 	if len(h.tasks) > 100 {
 		add(hintMany, store.ID{}, "")
 	} else {
-		for _, id := range h.tasks {
-			add(hintTask, id, "")
+		for _, t := range h.tasks {
+			add(hintTask, t.id, "")
 		}
 	}
 	return append(list, b)

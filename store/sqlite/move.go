@@ -88,7 +88,7 @@ func (s *step) touch(t *task) {
 	t.Version++
 	t.UpdatedAt = s.now
 	s.change(t)
-	s.hints.task(t.ID)
+	s.hints.task(t.ID, t.State)
 }
 
 // event adds a line to a task's history, of which the newest are kept.

@@ -63,9 +63,9 @@ func (w *watch) hear(to *watcher, h *hints, many bool) {
 		}
 		return
 	}
-	for _, id := range h.tasks {
-		if w.follows[id] > 0 {
-			to.tell(store.Notice{Kind: store.NoticeTask, Task: id})
+	for _, t := range h.tasks {
+		if w.follows[t.id] > 0 {
+			to.tell(store.Notice{Kind: store.NoticeTask, Task: t.id, State: t.state})
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (w *watch) hearPiece(to *watcher, piece []byte) []byte {
 		case hintWork:
 			h.work(name)
 		case hintTask:
-			h.task(id)
+			h.task(id, "")
 		case hintMany:
 			many = true
 		case hintAsk:
