@@ -125,17 +125,22 @@ func (k *Kernel) report(ctx context.Context, res store.RecoverResult) {
 	}
 }
 
+// promoteMore is how much of a large group one call frees; the first call of a pass does less, as there is mostly little.
+const promoteMore = 250
+
 // promote does what time has made ripe, chunk by chunk.
 func (k *Kernel) promote(ctx context.Context) {
+	chunk := 0
 	for range passLimit {
 		var res store.PromoteResult
 		err := k.call(ctx, k.cfg.CallTimeout, func(ctx context.Context) (err error) {
-			res, err = k.store.Promote(ctx, 0)
+			res, err = k.store.Promote(ctx, chunk)
 			return err
 		})
 		if err != nil || !res.More {
 			return // the next beat says so again
 		}
+		chunk = promoteMore
 	}
 	k.sweep.Notify() // a large group has opened: go on at once, after a look at the clock
 }
