@@ -50,7 +50,8 @@ type conn struct {
 	stmts map[string]*sqlite.Stmt
 	found int // the schema of the file before it was migrated
 
-	body, spec []byte // room for what is encoded
+	body, spec []byte // room for what is encoded,
+	args       []any  // and for what is bound
 }
 
 func newConn(raw *sqlite.Conn) *conn { return &conn{raw: raw, stmts: map[string]*sqlite.Stmt{}} }
@@ -81,6 +82,11 @@ func (c *conn) exec(name string, args ...any) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return c.alter(name, st)
+}
+
+// alter runs a statement whose parameters are bound.
+func (c *conn) alter(name string, st *sqlite.Stmt) (int, error) {
 	if _, err := st.Step(); err != nil {
 		return 0, fmt.Errorf("%s: %w", name, err)
 	}

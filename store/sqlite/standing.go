@@ -58,12 +58,10 @@ func (at *standing) asked() any {
 	return 1
 }
 
-// writeTask writes a task and where it stands.
+// writeTask writes a task that is stored, and where it stands.
 func (s *step) writeTask(t *task) {
 	at := t.standing()
 	switch {
-	case t.seq == 0:
-		s.insertTask(t, &at)
 	case at.rest == t.stood:
 		lane, rank, turn, since := at.lanes()
 		s.oneRow(t, s.do("task_move", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
@@ -81,14 +79,59 @@ func (s *step) writeTask(t *task) {
 	}
 }
 
-func (s *step) insertTask(t *task, at *standing) {
+// insertMany is how many tasks one statement inserts.
+const insertMany = 16
+
+// insertTasks writes tasks that are not stored, and where they stand.
+func (s *step) insertTasks(list []*task) {
+	for len(list) >= insertMany {
+		s.insert("task_insert_many", list[:insertMany])
+		list = list[insertMany:]
+	}
+	for i := range list {
+		s.insert("task_insert", list[i:i+1])
+	}
+}
+
+// insert writes as many tasks as a statement takes.
+func (s *step) insert(name string, list []*task) {
+	if s.err != nil {
+		return
+	}
+	st, err := s.prepare(name, nil)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	columns := st.BindParamCount() / len(list)
+	for i, t := range list {
+		for j, a := range s.row(t) {
+			bind(st, i*columns+j+1, a)
+		}
+	}
+	switch n, err := s.alter(name, st); {
+	case err != nil:
+		s.fail(err)
+	case n != len(list):
+		s.fail(fmt.Errorf("%d of %d tasks were inserted: %w", n, len(list), errMoved))
+	}
+	last := s.raw.LastInsertRowID() // numbers are given one after the other
+	for i, t := range list {
+		t.seq, t.changed = last-int64(len(list)-1-i), false
+		t.stored, t.stood = t.Version, t.standing().rest
+	}
+}
+
+// row is a task as it is inserted, until the next is asked for.
+func (s *step) row(t *task) []any {
+	at := t.standing()
 	lane, rank, turn, since := at.lanes()
-	s.do("task_insert",
+	s.args = append(s.args[:0],
 		t.ID, stateNumber(t.State), t.Version, t.Epoch, t.Queue, t.Kind, t.CreatedAt, orNull(t.Limit), orNull(t.Unique.Key),
 		orNull(t.Parent), orNull(t.Group), t.Line,
 		lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), orNull(at.worker), orNull(at.deadline),
-		t.line(at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), s.encoded(t), s.encodedSpec(t), at.asked())
-	t.seq, t.changed = s.raw.LastInsertRowID(), false
+		t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), s.encoded(t), s.encodedSpec(t), at.asked())
+	return s.args
 }
 
 // encoded is the body of a task, until the next is encoded: who binds it copies it.

@@ -27,18 +27,19 @@ type step struct {
 	now time.Time // of the operation under way
 	err error
 
-	kept   *kept // from the steps before
-	tasks  map[store.ID]*task
-	groups map[store.ID]*group
-	limits map[string]*limit
-	lanes  map[laneKey]*lane
-	laneID map[int64]*lane
-	due    dueHead
-	wants  int            // how many tasks a claim under way may still take
-	held   map[string]int // by worker, once somebody asked
-	weighs map[laneKey]int
-	sums   sums
-	dirty  []*task
+	kept      *kept // from the steps before
+	tasks     map[store.ID]*task
+	groups    map[store.ID]*group
+	limits    map[string]*limit
+	lanes     map[laneKey]*lane
+	laneID    map[int64]*lane
+	due       dueHead
+	wants     int            // how many tasks a claim under way may still take
+	held      map[string]int // by worker, once somebody asked
+	weighs    map[laneKey]int
+	sums      sums
+	dirty     []*task
+	newcomers []*task // of those the ones that are not stored
 
 	stops  []store.Pause // the pauses, once they were read
 	looked bool
@@ -166,11 +167,17 @@ func (s *step) flush() {
 }
 
 func (s *step) flushTasks() {
+	s.newcomers = s.newcomers[:0]
 	for _, t := range s.dirty {
 		t.dirty = false
-		if !t.removed {
+		switch {
+		case t.removed:
+		case t.seq == 0:
+			s.newcomers = append(s.newcomers, t)
+		default:
 			s.writeTask(t)
 		}
 	}
+	s.insertTasks(s.newcomers)
 	s.dirty = s.dirty[:0]
 }
