@@ -206,8 +206,8 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 	}
 	maps.Copy(a.cursors, res.Cursors)
 	runs := make([]*Run, 0, len(res.Tasks))
-	for _, t := range res.Tasks {
-		runs = append(runs, k.newRun(t, p))
+	for i := range res.Tasks {
+		runs = append(runs, k.newRun(&res.Tasks[i], p))
 	}
 	start := func(r *Run) { k.execute(r) }
 	if k.state != Running || k.quiet || p.worker.fenced {

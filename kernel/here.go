@@ -110,7 +110,8 @@ func (k *Kernel) flushHere(items []*here) []struct{} {
 		}
 	}
 	var late []*Run
-	for _, t := range res.Claimed {
+	for i := range res.Claimed {
+		t := &res.Claimed[i]
 		for _, it := range items {
 			if it.spec.ID != t.ID {
 				continue

@@ -45,9 +45,9 @@ type Run struct {
 }
 
 // newRun registers a run. k.mu is held.
-func (k *Kernel) newRun(t Task, p *plan) *Run {
+func (k *Kernel) newRun(t *Task, p *plan) *Run {
 	k.begun++
-	r := &Run{k: k, task: t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, claimed: p.at, started: k.env.Now(), asked: t.Asked, handler: k.handlers[t.Kind]}
+	r := &Run{k: k, task: *t, fence: t.Fence(), worker: p.worker, suspect: p.suspect, order: k.begun, claimed: p.at, started: k.env.Now(), asked: t.Asked, handler: k.handlers[t.Kind]}
 	r.opened = &r.task
 	r.ctx, r.cancel = k.env.WithCancel(k.life)
 	k.runs[r.fence] = r
