@@ -35,7 +35,12 @@ func (a *appetite) wake() { a.hungry, a.news = true, a.news+1 }
 
 // content reports whether nothing more is known to wait, in any queue.
 func (a *appetite) content() bool {
-	return !a.hungry && !slices.Contains(slices.Collect(maps.Values(a.full)), true)
+	for _, full := range a.full {
+		if full {
+			return false
+		}
+	}
+	return !a.hungry
 }
 
 // wants reports whether a claim of these queues may find something.
@@ -151,7 +156,7 @@ const claimLimit = 500
 // freeSlots lists the queues that have some, by name, with as many as one claim may take. k.mu is held.
 func (k *Kernel) freeSlots() []store.QueueSlots {
 	var free []store.QueueSlots
-	for _, queue := range slices.Sorted(maps.Keys(k.cfg.Slots)) {
+	for _, queue := range k.queues {
 		if n := k.cfg.Slots[queue] - k.used[queue]; n > 0 {
 			free = append(free, store.QueueSlots{Queue: queue, Slots: min(n, claimLimit), Cursor: k.appetite.cursors[queue]})
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +33,8 @@ type Kernel struct {
 	cfg   Config
 	env   Env
 	log   *slog.Logger
+
+	queues []string // those of cfg.Slots, sorted
 
 	life        context.Context //nolint:containedctx // the span in which detached writes are repeated: it ends with Close
 	end         context.CancelCauseFunc
@@ -95,7 +99,7 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 	}
 	k := &Kernel{
 		blobs: blobs, sweeper: blob.NewSweep(blobs),
-		store: st, cfg: cfg, env: cfg.Env, log: cfg.Logger,
+		store: st, cfg: cfg, env: cfg.Env, log: cfg.Logger, queues: slices.Sorted(maps.Keys(cfg.Slots)),
 		crew: newCrew(cfg.Env),
 		kick: cfg.Env.NewSignal(), beatNow: cfg.Env.NewSignal(), sweep: cfg.Env.NewSignal(),
 		tickNow: cfg.Env.NewSignal(), limitNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),

@@ -103,15 +103,10 @@ func (k *Kernel) unfollow(id ID, signal Signal) {
 
 // watchWork listens for work and requests, for each incarnation of this worker anew. Run ends the last one.
 func (k *Kernel) watchWork(ctx context.Context) {
-	queues := make([]string, 0, len(k.cfg.Slots))
-	for queue := range k.cfg.Slots {
-		queues = append(queues, queue)
-	}
-	slices.Sort(queues)
 	pause := k.env.NewSignal()
 	for ctx.Err() == nil {
 		w := k.present()
-		k.watch(w.listen, w.id, queues)
+		k.watch(w.listen, w.id, k.queues)
 		pause.Wait(ctx, k.cfg.Beat) // until the next incarnation has joined
 	}
 }

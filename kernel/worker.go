@@ -143,7 +143,7 @@ func (k *Kernel) beatRequest(w *worker) store.BeatRequest {
 		Load: store.Load{State: string(k.state), Running: len(k.runs), Stuck: k.stuck()},
 	}
 	if k.state == Running && !k.quiet {
-		req.Queues = slices.Sorted(maps.Keys(k.cfg.Slots))
+		req.Queues = k.queues
 	}
 	return req
 }

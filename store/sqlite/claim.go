@@ -142,9 +142,9 @@ func (s *step) company(worker string) {
 
 // given is a task as a claimer gets it.
 func given(t *task) store.Task {
-	c := t.Clone()
+	c := t.Task
 	c.History = nil
-	return c
+	return c.Clone()
 }
 
 func deadError(worker string) error { return fmt.Errorf("worker %s: %w", worker, store.ErrDead) }
