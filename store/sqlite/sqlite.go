@@ -3,7 +3,8 @@
 //
 // A process has one writer, a goroutine. Operations that arrive while it commits are gathered into its next transaction, so
 // that many callers share one sync; a lone one does not wait. The semantics are those of store/memory, written in Go
-// over rows: an operation reads the rows it needs, decides, and the transaction writes what has changed. Where memory has a
+// over rows: an operation reads the rows it needs, decides, and the transaction writes what has changed. What it knows of running
+// tasks it keeps for the next one, for as long as no other connection has written to the file. Where memory has a
 // heap, the table has a partial index. Reads have connections of their own beside the writer. All times come from the
 // Config's clock, never from SQL.
 //
