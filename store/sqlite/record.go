@@ -93,10 +93,13 @@ func readTask(r *sqlite.Stmt) *task {
 }
 
 // buffers are for blobs on their way out of the file.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+var buffers sync.Pool
 
 func getBuffer(size int) *[]byte {
-	b := buffers.Get().(*[]byte)
+	b, ok := buffers.Get().(*[]byte)
+	if !ok {
+		b = new([]byte)
+	}
 	*b = slices.Grow((*b)[:0], size)
 	return b
 }

@@ -61,13 +61,11 @@ func (at *standing) asked() any {
 // writeTask writes a task that is stored, and where it stands.
 func (s *step) writeTask(t *task) {
 	at := t.standing()
-	switch {
-	case at.rest == t.stood:
-		lane, rank, turn, since := at.lanes()
+	lane, rank, turn, since := at.lanes()
+	if at.rest == t.stood {
 		s.oneRow(t, s.do("task_move", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
 			lane, rank, turn, since, orNull(at.worker), orNull(at.deadline), orNull(at.expire), s.encoded(t)))
-	default:
-		lane, rank, turn, since := at.lanes()
+	} else {
 		s.oneRow(t, s.do("task_update", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
 			lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), orNull(at.worker), orNull(at.deadline),
 			t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), s.encoded(t), at.asked()))
