@@ -43,6 +43,11 @@ func idOf(v any) (id store.ID) {
 // packSpec writes a task as c:<id> keeps it. The names of the fields are those of the scripts.
 func packSpec(s *store.Spec) []byte {
 	p := &packer{b: make([]byte, 0, 160+len(s.Args))}
+	appendSpec(p, s)
+	return p.b
+}
+
+func appendSpec(p *packer, s *store.Spec) {
 	o := p.object()
 	o.str("kind", s.Kind)
 	o.str("queue", s.Queue)
@@ -78,7 +83,6 @@ func packSpec(s *store.Spec) []byte {
 	o.int("keep", int64(s.Retention))
 	o.bytes("args", s.Args)
 	o.close()
-	return p.b
 }
 
 func packRetry(o *object, r *store.Retry) {

@@ -22,7 +22,10 @@ func (p *packer) array(n int) {
 	p.b = binary.BigEndian.AppendUint32(append(p.b, 0xdd), uint32(n))
 }
 
-func (p *packer) str(s string) {
+func (p *packer) str(s string) { packStr(p, s) }
+
+// packStr writes text or bytes.
+func packStr[T string | []byte](p *packer, s T) {
 	switch n := len(s); {
 	case n < 32:
 		p.b = append(p.b, 0xa0|byte(n))
@@ -34,6 +37,14 @@ func (p *packer) str(s string) {
 		p.b = binary.BigEndian.AppendUint32(append(p.b, 0xdb), uint32(n))
 	}
 	p.b = append(p.b, s...)
+}
+
+// nested writes what fn appends as one string.
+func (p *packer) nested(fn func()) {
+	p.b = append(p.b, 0xdb, 0, 0, 0, 0)
+	at := len(p.b)
+	fn()
+	binary.BigEndian.PutUint32(p.b[at-4:], uint32(len(p.b)-at))
 }
 
 func (p *packer) int(n int64) {
@@ -117,7 +128,7 @@ func (o *object) bool(name string, value bool) {
 // bytes leaves out what is nil, and keeps what is empty.
 func (o *object) bytes(name string, value []byte) {
 	if value != nil {
-		o.key(name).str(string(value))
+		packStr(o.key(name), value)
 	}
 }
 

@@ -68,7 +68,7 @@ local function same_as(one, fence, out)
 	end
 	local id, n = fence.id, #strings
 	strings[n + 1], strings[n + 2] = P .. 't:' .. id, one.text
-	told_tasks[id] = true
+	notice_task(id)
 	index(id, one, out)
 	return true
 end

@@ -111,7 +111,7 @@ local function take_run(pick, L, n)
 		if one then
 			strings[#strings + 1] = P .. 't:' .. id
 			strings[#strings + 1] = one.text
-			told_tasks[id] = true
+			notice_task(id)
 		else
 			one = start(task(id, raw), L, pick.claim, first and i == 1, charge)
 			if not one then break end

@@ -15,6 +15,13 @@ end
 
 local function head_id(L) return sub(L.head, -16) end
 
+-- behind reports whether a task comes after another in a lane that is not ordered, by priority and due alone.
+local function behind(m, other)
+	local prio, due = struct.unpack('>I8I8', m)
+	local other_prio, other_due = struct.unpack('>I8I8', other)
+	return prio > other_prio or prio == other_prio and due > other_due
+end
+
 local function lane_of(queue, name)
 	local k = queue .. '\0' .. name
 	local L = lanes[k]
@@ -151,6 +158,7 @@ local function enqueue_all(t, list)
 	if not L then L = new_lane(t, name) end
 	batch('ZADD', ready_key(L), list)
 	if not L.head and #list == 2 then return lead(L, list[2], t) end
+	if L.head and not t.order and behind(list[2], L.head) then return end
 	local first = call('ZRANGE', ready_key(L), '0', '0')[1]
 	for i = 2, #list, 2 do
 		if list[i] == first then return lead(L, first, t) end

@@ -16,6 +16,8 @@ local function stands(t)
 	return { id = t.id, state = seen_as(t), existed = true, finger = cold(t.id).finger }
 end
 
+do -- Lua bounds how many names one scope may have
+
 -- create makes the record of a task that may be stored. raw is the item as it came, if nothing in it was changed.
 local function create(id, item, raw)
 	local t = from_item(item)
@@ -85,6 +87,8 @@ submit_item = function(id, item, raw, follow)
 	end
 	t = create(id, item, raw)
 	return { id = id, state = t.state, finger = item.finger, replaced = replaced }
+end
+
 end
 
 -- ask wants a task to end from outside: one that waits ends, one that runs is asked, an owned one is made ready to end itself.
