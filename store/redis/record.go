@@ -78,6 +78,35 @@ func readHistory(text_ string) (events []store.Event) {
 	return events
 }
 
+// readGiven reads tasks as a claimer gets them: ids, what changes of each (told once where it is the same), and what was submitted.
+func readGiven(r record, items []string) ([]store.Task, error) {
+	ids, hots, which := r.str("ids"), r.list("hots"), r.list("which")
+	if len(ids) != 16*len(items) || len(items) > 0 && len(hots) == 0 || len(hots) > 1 && len(which) != len(items) {
+		return nil, fmt.Errorf("read %d tasks that were claimed: %w", len(items), errPacked)
+	}
+	if len(items) == 0 {
+		return nil, nil
+	}
+	tasks := make([]store.Task, 0, len(items))
+	parts := []any{nil, hots[0], nil}
+	for i, item := range items {
+		if len(hots) > 1 {
+			at := whole(which[i])
+			if at < 1 || at > int64(len(hots)) {
+				return nil, fmt.Errorf("read a task that was claimed: %w", errPacked)
+			}
+			parts[1] = hots[at-1]
+		}
+		parts[0], parts[2] = ids[16*i:16*i+16], item
+		t, err := readTask(parts)
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, nil
+}
+
 func readTasks(list []any) ([]store.Task, error) {
 	var tasks []store.Task
 	for _, v := range list {

@@ -173,7 +173,7 @@ func (s *Store) submit(ctx context.Context, part submission, res *store.SubmitRe
 	if len(part.specs) == 0 && len(part.groups) == 0 && part.req.Claim == nil {
 		return nil
 	}
-	r, err := s.run(ctx, "submit", part.pack)
+	r, given, err := s.runGiven(ctx, "submit", part.pack)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (s *Store) submit(ctx context.Context, part submission, res *store.SubmitRe
 	if refused := r.map_("claimerr"); refused != nil {
 		res.ClaimErr = refusal(refused)
 	}
-	if res.Claimed, err = readTasks(r.list("tasks")); err != nil {
+	if res.Claimed, err = readGiven(r, given); err != nil {
 		return err
 	}
 	part.claimed(res)

@@ -23,6 +23,7 @@ local held     -- how many tasks workers hold, once that was asked for
 local soonest  -- when the first task is due, once that was asked for; false: none is
 local stats, tallies                              -- to be added to counts
 local told_work, told_tasks, told_asks, told_all  -- to be told to those who watch
+local items -- what was submitted of the tasks that a claimer gets, which goes beside the answer: nil if it is none
 local followed -- whether anybody follows a task, once that was asked for
 
 -- empty returns a table that is empty: the same if it is still so.
@@ -48,7 +49,7 @@ local function begin(keys, args)
 	lanes, dirty_lanes, limits, dirty_limits = empty(lanes), empty(dirty_lanes), empty(limits), empty(dirty_limits)
 	tops, packed, held, stats, tallies = empty(tops), empty(packed), empty(held), empty(stats), empty(tallies)
 	told_work, told_tasks, told_asks, told_all = empty(told_work), empty(told_tasks), empty(told_asks), false
-	deferred, any_pause, any_weight, soonest, followed = nil, nil, nil, nil, nil
+	deferred, any_pause, any_weight, soonest, followed, items = nil, nil, nil, nil, nil, nil
 end
 
 local CHUNK = 100

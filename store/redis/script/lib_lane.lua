@@ -102,6 +102,10 @@ end
 
 end
 
+local next_head, enqueue_all
+
+do
+
 -- lead makes a task the first one of a lane.
 local function lead(L, m, t)
 	L.head, L.prio, L.since, L.charged = m, t.prio or 0, t.ready or 0, t.charged
@@ -120,7 +124,7 @@ local function drop_lane(L)
 end
 
 -- next_head looks for the first task of a lane. An entry whose task is not ready there is taken out: a foreign hand left it.
-local function next_head(L)
+next_head = function(L)
 	while true do
 		local m = call('ZRANGE', ready_key(L), '0', '0')[1]
 		if not m then
@@ -150,7 +154,7 @@ local function new_lane(t, name)
 end
 
 -- enqueue_all puts tasks into their lane: scores and members, in pairs. t is one of them, and the others are like it but for the id.
-local function enqueue_all(t, list)
+enqueue_all = function(t, list)
 	local name = lane_name(t, t.suspect)
 	local L = lane_of(t.queue, name)
 	-- Who waits for work has found this lane empty or shut: of one that has been open all the while nobody need hear.
@@ -164,6 +168,8 @@ local function enqueue_all(t, list)
 		if list[i] == first then return lead(L, first, t) end
 	end
 	if not L.head then next_head(L) end -- a foreign hand left another one there
+end
+
 end
 
 local function enqueue(t) enqueue_all(t, { '0', member(t) }) end

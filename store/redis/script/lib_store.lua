@@ -114,17 +114,17 @@ end
 -- claim_submitted claims the tasks of a request that can be, in the order in which they stand.
 claim_submitted = function(claim, specs, odd)
 	if claim.again then return repeated(claim) end
-	local list, refused = {}, {}
+	local gift, refused = gifts.new(), {}
 	for i = 1, #odd, 2 do refused[odd[i]] = odd[i + 1].err and true end
 	for s = 1, #specs, STRIDE do
 		local t = task(specs[s])
 		if not refused[(s - 1) / STRIDE] and t and t.state == 'ready' and not t.suspect then
 			local L = lane_of(t.queue, lane_name(t, false))
 			local line = L.ordered and call('ZRANGE', P .. 'line:' .. line_name(t), '0', '0')[1]
-			if not blocked(L) and (not line or line == t.id and not breaks.met(t)) then list[#list + 1] = claim_one(t, claim) end
+			if not blocked(L) and (not line or line == t.id and not breaks.met(t)) then claim_one(t, claim, gift) end
 		end
 	end
-	return list
+	return gift
 end
 
 end

@@ -1,7 +1,7 @@
 -- flags: none
 -- uses: store
 -- Submit stores tasks and groups, and may claim the tasks for the submitter.
--- takes {groups = {{id, item, seal}}, heads, specs = {id, item, head, line, …}, claim}, returns {odd = {number, {...}, …}, tasks, claimerr}:
+-- takes {groups = {{id, item, seal}}, heads, specs = {id, item, head, line, …}, claim}, returns {odd = {number, {...}, …}, ids, hots, which, claimerr} and items:
 -- a head is what the records of plain tasks begin with, and those that have one name it by its number; odd tells what became of the others
 -- keeps: an item that is refused changes nothing, and the others stand. Without room it is refused as a whole.
 for _, g in ipairs(req.groups) do create_group(g) end
@@ -12,6 +12,6 @@ end
 if req.claim and not alive(req.claim.worker) then
 	res.claimerr = dead(req.claim.worker)
 elseif req.claim then
-	res.tasks = claim_submitted(req.claim, req.specs, res.odd)
+	gifts.hand(res, claim_submitted(req.claim, req.specs, res.odd))
 end
 return answer(res)
