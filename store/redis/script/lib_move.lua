@@ -16,7 +16,7 @@ exit = function(t)
 	if state == 'ready' then
 		dequeue(t)
 	elseif state == 'scheduled' or state == 'parked' then
-		if t.due then call('ZREM', P .. 'due', t.id) end
+		call('ZREM', P .. (t.due and 'due' or 'idle'), t.id)
 		soonest = nil
 	elseif state == 'held' then
 		if t.stage == WAITING then stage_member(group(t.group), t, LIVING) end
@@ -47,7 +47,7 @@ move = function(t, to)
 		t.ready = now
 		enqueue(t)
 	elseif to == 'scheduled' or to == 'parked' then
-		if t.due then add_due(t) end
+		if t.due then add_due(t) else call('ZADD', P .. 'idle', '0', t.id) end
 	elseif to == 'held' then
 		if t.reason == 'group' then stage_member(group(t.group), t, WAITING) end
 	elseif to == 'running' then

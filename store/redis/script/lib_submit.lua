@@ -124,5 +124,6 @@ local function end_corrupt(t, state)
 	t.keeps = call('EXISTS', P .. 'keeps:' .. t.id) == 1 or nil
 	call('ZREM', P .. 'startby', t.id)
 	call('ZREM', P .. 'overdue', t.id)
+	call('ZREM', P .. 'idle', t.id)
 	finish(t, 'failed', 'corrupt', nil, T.corrupt)
 end
