@@ -259,6 +259,61 @@ func (u *unpacker) fields(n int) any {
 	return m
 }
 
+// begin reads the head of a map and returns how many fields follow. The scripts write an empty map as an empty array.
+func (u *unpacker) begin() int {
+	n := 0
+	head := u.take(1)
+	switch {
+	case head == "":
+		u.fail()
+	case head[0] >= 0x80 && head[0] < 0x90:
+		n = int(head[0] & 0x0f)
+	case head[0] == 0xde:
+		n = int(u.uint(2))
+	case head[0] == 0xdf:
+		n = int(u.uint(4))
+	case head[0] != 0x90:
+		u.fail()
+	}
+	if !u.inside(n) {
+		u.fail()
+	}
+	if u.bad {
+		return 0
+	}
+	return n
+}
+
+// str reads a value that should be a string; another one reads as empty.
+func (u *unpacker) str() string {
+	if len(u.b) > 0 && u.b[0] >= 0xa0 && u.b[0] < 0xc0 { // most are short: as a value each would need room of its own
+		n := int(u.take(1)[0] & 0x1f)
+		return u.take(n)
+	}
+	return text(u.value())
+}
+
+// int reads a value that should be a number; another one reads as 0.
+func (u *unpacker) int() int64 {
+	if len(u.b) > 0 {
+		switch c := u.b[0]; c {
+		case 0xcc, 0xcd, 0xce, 0xcf:
+			u.take(1)
+			return int64(u.uint(1 << (c - 0xcc)))
+		case 0xd3:
+			u.take(1)
+			return int64(u.uint(8))
+		}
+	}
+	return whole(u.value())
+}
+
+// bool reads a value that should be a boolean; another one reads as false.
+func (u *unpacker) bool() bool {
+	b, _ := u.value().(bool)
+	return b
+}
+
 // record is a map as it was read. A field that is missing, or of another type, reads as zero.
 type record map[string]any
 

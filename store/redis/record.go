@@ -88,23 +88,43 @@ func readGiven(r record, items []string) ([]store.Task, error) {
 		return nil, nil
 	}
 	tasks := make([]store.Task, 0, len(items))
-	parts := []any{nil, hots[0], nil}
+	alike := make([]*store.Task, len(hots))
 	for i, item := range items {
+		at := int64(1)
 		if len(hots) > 1 {
-			at := whole(which[i])
-			if at < 1 || at > int64(len(hots)) {
-				return nil, fmt.Errorf("read a task that was claimed: %w", errPacked)
-			}
-			parts[1] = hots[at-1]
+			at = whole(which[i])
 		}
-		parts[0], parts[2] = ids[16*i:16*i+16], item
-		t, err := readTask(parts)
+		if at < 1 || at > int64(len(hots)) {
+			return nil, fmt.Errorf("read a task that was claimed: %w", errPacked)
+		}
+		id := ids[16*i : 16*i+16]
+		if like := alike[at-1]; like != nil {
+			tasks = append(tasks, readAlike(like, id, item))
+			continue
+		}
+		t, err := readTask([]any{id, hots[at-1], item})
 		if err != nil {
 			return nil, err
 		}
-		tasks = append(tasks, t)
+		if tasks = append(tasks, t); t.State != "" && t.Staged == nil && t.Error == nil {
+			alike[at-1] = &t
+		}
 	}
 	return tasks, nil
+}
+
+// readAlike reads a task whose record is that of another one but for the id and what was submitted.
+func readAlike(like *store.Task, id, item string) store.Task {
+	t := *like
+	spec, err := unpackSpec(item)
+	if err != nil {
+		t = store.Task{Spec: spec, Reason: store.ReasonCorrupt}
+	} else {
+		spec.Parent, spec.Group, spec.DueAt = like.Parent, like.Group, like.DueAt
+		t.Spec = spec
+	}
+	t.ID = idOf(id)
+	return t
 }
 
 func readTasks(list []any) ([]store.Task, error) {

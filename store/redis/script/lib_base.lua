@@ -26,9 +26,6 @@ local told_work, told_tasks, told_asks, told_all  -- to be told to those who wat
 local items -- what was submitted of the tasks that a claimer gets, which goes beside the answer: nil if it is none
 local followed -- whether anybody follows a task, once that was asked for
 
--- empty returns a table that is empty: the same if it is still so.
-local function empty(t) return t and next(t) == nil and t or {} end
-
 -- begin forgets the step before.
 local function begin(keys, args)
 	if not call then
@@ -45,10 +42,24 @@ local function begin(keys, args)
 	end
 	req = unpack_(args[2])
 	if args[3] ~= T_raw then T, T_raw = unpack_(args[3]), args[3] end
-	tasks, dirty_tasks, groups, dirty_groups = empty(tasks), empty(dirty_tasks), empty(groups), empty(dirty_groups)
-	lanes, dirty_lanes, limits, dirty_limits = empty(lanes), empty(dirty_lanes), empty(limits), empty(dirty_limits)
-	tops, packed, held, stats, tallies = empty(tops), empty(packed), empty(held), empty(stats), empty(tallies)
-	told_work, told_tasks, told_asks, told_all = empty(told_work), empty(told_tasks), empty(told_asks), false
+	-- What is still empty stays: most steps touch few of these.
+	if not tasks or next(tasks) then tasks = {} end
+	if not dirty_tasks or next(dirty_tasks) then dirty_tasks = {} end
+	if not groups or next(groups) then groups = {} end
+	if not dirty_groups or next(dirty_groups) then dirty_groups = {} end
+	if not lanes or next(lanes) then lanes = {} end
+	if not dirty_lanes or next(dirty_lanes) then dirty_lanes = {} end
+	if not limits or next(limits) then limits = {} end
+	if not dirty_limits or next(dirty_limits) then dirty_limits = {} end
+	if not tops or next(tops) then tops = {} end
+	if not packed or next(packed) then packed = {} end
+	if not held or next(held) then held = {} end
+	if not stats or next(stats) then stats = {} end
+	if not tallies or next(tallies) then tallies = {} end
+	if not told_work or next(told_work) then told_work = {} end
+	if not told_tasks or next(told_tasks) then told_tasks = {} end
+	if not told_asks or next(told_asks) then told_asks = {} end
+	told_all = false
 	deferred, any_pause, any_weight, soonest, followed, items = nil, nil, nil, nil, nil, nil
 end
 

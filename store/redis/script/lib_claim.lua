@@ -18,12 +18,8 @@ end
 
 local function dead(worker) return bad('dead', 'worker ' .. worker) end
 
--- alive returns the record of a worker that may beat and claim, or nil.
-local function alive(id)
-	local w = read_map(P .. 'w:' .. id)
-	if w and not w.dead then return w end
-	return nil
-end
+-- alive reports whether a worker may claim.
+local function alive(id) return call('ZSCORE', P .. 'alive', id) and true end
 
 local run_claim
 
@@ -174,8 +170,9 @@ end
 -- take_turns takes up to n tasks of a queue, lane by lane in turn.
 local function take_turns(pick, q)
 	local kinds, cursor, left, n = pick.claim.kinds, q.cursor or '', q.left or 0, q.slots
+	local L
 	while n > 0 do
-		local L = best(q.queue, kinds, cursor, left > 0)
+		L = best(q.queue, kinds, cursor, left > 0)
 		if not L then return end
 		local full = weight(L)
 		local share = left > 0 and L.name == cursor and min(left, full) or full
@@ -194,7 +191,7 @@ local function take_turns(pick, q)
 			return
 		end
 	end
-	pick.more = pick.more or best(q.queue, kinds, cursor) ~= nil
+	pick.more = pick.more or L and not L.gone and not blocked(L) or best(q.queue, kinds, cursor) ~= nil
 end
 
 local function take_queue(pick, q)

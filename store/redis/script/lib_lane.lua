@@ -22,7 +22,24 @@ local function behind(m, other)
 	return prio > other_prio or prio == other_prio and due > other_due
 end
 
-local function lane_of(queue, name)
+local lane_of
+
+do -- Lua bounds how many names one scope may have
+
+local parts, known = {}, 0 -- what names of lanes say, of one step and the next
+
+-- parse takes the name of a lane apart.
+local function parse(name)
+	local p = parts[name]
+	if p then return p end
+	if known >= 1000 then parts, known = {}, 0 end
+	local kind, key, limit, mark = name:match('^([^%z]*)%z([^%z]*)%z([^%z]*)%z(.*)$')
+	p = { kind = kind, key = key, limit = limit, ordered = mark:find('o', 1, true), suspect = mark:find('s', 1, true) }
+	parts[name], known = p, known + 1
+	return p
+end
+
+lane_of = function(queue, name)
 	local k = queue .. '\0' .. name
 	local L = lanes[k]
 	if L == nil then
@@ -30,8 +47,8 @@ local function lane_of(queue, name)
 		if raw then
 			L = unpack_(raw)
 			L.queue, L.name, L.old_since = queue, name, L.since
-			L.kind, L.key, L.limit, L.mark = name:match('^([^%z]*)%z([^%z]*)%z([^%z]*)%z(.*)$')
-			L.ordered, L.suspect = L.mark:find('o', 1, true), L.mark:find('s', 1, true)
+			local p = parse(name)
+			L.kind, L.key, L.limit, L.ordered, L.suspect = p.kind, p.key, p.limit, p.ordered, p.suspect
 		else
 			L = false
 		end
@@ -40,9 +57,19 @@ local function lane_of(queue, name)
 	return L or nil
 end
 
+end
+
 local function ready_key(L) return P .. 'ready:' .. L.queue .. '\0' .. L.name end
 
 local function kind_key(what, queue, kind) return P .. what .. ':' .. queue .. '\0' .. kind end
+
+-- forget_age takes a lane out of where it stands by its age. A young one is not among the aged, unless the clock was stepped back: reage then
+-- meets it there. An aged one is, unless no claim has come since.
+local function forget_age(L)
+	if not L.old_since then return end
+	call('ZREM', P .. 'age:' .. L.queue, L.name)
+	if now - L.old_since >= T.aged then call('ZREM', P .. 'aged:' .. L.queue, L.name) end
+end
 
 local function level_key(L, token) return kind_key('level', L.queue, L.kind) .. '\0' .. token end
 
@@ -117,8 +144,7 @@ local function drop_lane(L)
 	unplace(L)
 	call('HDEL', P .. 'lanes:' .. L.queue, L.name)
 	call('ZREM', P .. 'names:' .. L.queue, L.name)
-	call('ZREM', P .. 'age:' .. L.queue, L.name)
-	call('ZREM', P .. 'aged:' .. L.queue, L.name)
+	forget_age(L)
 	L.gone = true
 	lanes[k], dirty_lanes[k] = false, nil
 end
@@ -201,26 +227,35 @@ local function flush_lanes()
 			place = L.place, token = L.token, aged = L.aged, head = L.head, prio = L.prio, since = L.since, charged = L.charged,
 		}))
 		if L.old_since ~= L.since then
-			L.old_since = L.since
 			local aged = now - L.since >= T.aged
+			if aged or now - (L.old_since or now) >= T.aged then forget_age(L) end
+			L.old_since = L.since
 			call('ZADD', P .. (aged and 'aged:' or 'age:') .. L.queue, str(L.since), L.name)
-			call('ZREM', P .. (aged and 'age:' or 'aged:') .. L.queue, L.name)
 		end
 	end
 	dirty_lanes = {}
 end
 
 -- reage moves the lanes of a queue whose head has come to count as aged, or no longer does since the clock was stepped back.
-local function reage(queue)
-	local border = str(now - T.aged)
-	for _, way in ipairs({ { 'age:', 'aged:', '-inf', border }, { 'aged:', 'age:', '(' .. border, '+inf' } }) do
-		for _, name in ipairs(call('ZRANGEBYSCORE', P .. way[1] .. queue, way[3], way[4], 'LIMIT', 0, CHUNK)) do
-			local L = lane_of(queue, name)
-			call('ZREM', P .. way[1] .. queue, name)
-			if L then
-				call('ZADD', P .. way[2] .. queue, str(L.since), name)
-				if L.place == 'level' then settle_lane(L) end
-			end
+local reage
+
+do
+
+local function regroup(queue, from, to, names)
+	for _, name in ipairs(names) do
+		local L = lane_of(queue, name)
+		call('ZREM', P .. from .. queue, name)
+		if L then
+			call('ZADD', P .. to .. queue, str(L.since), name)
+			if L.place == 'level' then settle_lane(L) end
 		end
 	end
+end
+
+reage = function(queue)
+	local border = str(now - T.aged)
+	regroup(queue, 'age:', 'aged:', call('ZRANGEBYSCORE', P .. 'age:' .. queue, '-inf', border, 'LIMIT', '0', '100'))
+	regroup(queue, 'aged:', 'age:', call('ZRANGEBYSCORE', P .. 'aged:' .. queue, '(' .. border, '+inf', 'LIMIT', '0', '100'))
+end
+
 end

@@ -142,7 +142,11 @@ end
 
 -- pauses reports whether there is any.
 local function pauses()
-	if any_pause == nil then any_pause = call('EXISTS', P .. 'pauses') == 1 end
+	if any_pause == nil then
+		-- Mostly there are neither pauses nor weights, which a claim asks for next.
+		any_pause = call('EXISTS', P .. 'pauses', P .. 'weights') > 0
+		if any_pause then any_pause = call('EXISTS', P .. 'pauses') == 1 else any_weight = false end
+	end
 	return any_pause
 end
 
