@@ -17,7 +17,7 @@ local P, now, req
 local tasks, dirty_tasks, groups, dirty_groups, lanes, dirty_lanes, limits, dirty_limits
 local tops     -- the highest levels, by queue and kind
 local deferred -- while a claim goes through a queue: the lanes that have come to be meanwhile, which it does not look at
-local any_pause, any_weight
+local there -- whether there are pauses, weights, limits that have reopened, lanes that wait, once that was asked for
 local packed   -- records as they are to be written, without their history
 local held     -- how many tasks workers hold, once that was asked for
 local soonest  -- when the first task is due, once that was asked for; false: none is
@@ -60,7 +60,7 @@ local function begin(keys, args)
 	if not told_tasks or next(told_tasks) then told_tasks = {} end
 	if not told_asks or next(told_asks) then told_asks = {} end
 	told_all = false
-	deferred, any_pause, any_weight, soonest, followed, items = nil, nil, nil, nil, nil, nil
+	deferred, soonest, followed, items, there = nil, nil, nil, nil, { wait = {} }
 end
 
 local CHUNK = 100
@@ -143,7 +143,14 @@ flush_sums = function()
 	end
 	if next(tallies) then
 		local _, zero = add_up(P .. 'queues', tallies)
-		if #zero > 0 then call('HDEL', P .. 'queues', unpack(zero)) end
+		-- A queue that has no task on record is none. Other counts go through 0 all the time, and stay.
+		for _, k in ipairs(zero) do
+			local queue = k:match('^([^%z]*)%ztotal$')
+			if queue then
+				local name = queue .. '\0'
+				call('HDEL', P .. 'queues', k, name .. 'ready', name .. 'running', name .. 'scheduled', name .. 'parked')
+			end
+		end
 	end
 end
 

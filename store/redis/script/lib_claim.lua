@@ -1,7 +1,7 @@
 -- The whole of a claim, as Claim and Complete make it.
 local function weight(L)
-	if any_weight == nil then any_weight = call('EXISTS', P .. 'weights') == 1 end
-	if not any_weight then return 1 end
+	if there.weight == nil then there.weight = call('EXISTS', P .. 'weights') == 1 end
+	if not there.weight then return 1 end
 	local w = call('HGET', P .. 'weights', L.queue .. '\0' .. L.key)
 	return tonumber(w or 1)
 end

@@ -39,7 +39,8 @@ local function waken(queue, kinds)
 	local any = false
 	for _, kind in ipairs(kinds) do
 		local key = kind_key('wait', queue, kind)
-		if call('EXISTS', key) == 1 then
+		if there.wait[key] == nil then there.wait[key] = call('EXISTS', key) == 1 end
+		if there.wait[key] then
 			local last = tonumber(call('HGET', P .. 'clocks', queue .. '\0' .. kind) or 0)
 			local to = now < last and '(+inf' or str(now)
 			if now < last or now - last > 1000000 then call('HSET', P .. 'clocks', queue .. '\0' .. kind, str(now)) end

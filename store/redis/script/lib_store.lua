@@ -1,7 +1,7 @@
 -- Storing many tasks that are alike. Most tasks that are submitted wait for nothing, or for their group alone: they differ by id, item and
 -- line, and their records begin with the same head. Such are gathered, and stored together once one comes that is otherwise or all
 -- are through.
-local store_specs, claim_submitted
+local store_specs, claim_submitted, store_running
 
 do -- Lua bounds how many names one scope may have
 
@@ -124,6 +124,65 @@ claim_submitted = function(claim, specs, odd)
 			if not blocked(L) and (not line or line == t.id and not breaks.met(t)) then claim_one(t, claim, gift) end
 		end
 	end
+	return gift
+end
+
+-- run_at_once tells whether all tasks of a request are alike and can run at once for who submits them: they then need not stand in a lane
+-- before.
+local function run_at_once(claim, specs, head)
+	if claim.again or not head or head.group or head.limit or #specs > STRIDE * CHUNK then return false end
+	for s = 3, #specs, STRIDE do
+		if not specs[s] then return false end
+	end
+	return not paused(head.queue, head.kind, head.lane or '')
+end
+
+-- started makes the record of tasks that run, as it is stored and as a claimer gets it.
+local function started(head, claim, alone)
+	local t = head.t
+	t.state, t.ver, t.epoch, t.nonce, t.worker, t.start, t.alone = 'running', 2, 1, claim.nonce, claim.worker, now, alone or nil
+	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
+	t.hist, t.nhist = nil, nil
+	event(t, 'claimed')
+	dirty_tasks[t.id] = nil -- it is the record of many, and of none
+	local hot = pack_task(t)
+	packed[t.id] = nil
+	return hot .. t.hist, hot
+end
+
+-- store_running stores the tasks of a request as ones that run, if they can be at once; nil: nothing was done. Of several that a worker
+-- that held nothing gets, the first was alone when it was claimed, and then no longer.
+store_running = function(claim, specs, head)
+	if not run_at_once(claim, specs, head) then return nil end
+	template(head)
+	local worker, n, gift = claim.worker, #specs / STRIDE, gifts.new()
+	local first = held_count(worker) == 0
+	local text, hot = started(head, claim, first and n == 1)
+	local _, lone = started(head, claim, first)
+	local strings, ids, ends = {}, {}, {}
+	for i = 1, n do
+		local s = (i - 1) * STRIDE + 1
+		local id, at = specs[s], 4 * i - 3
+		strings[at], strings[at + 1], strings[at + 2], strings[at + 3] = P .. 'c:' .. id, specs[s + 1], P .. 't:' .. id, text
+		ids[2 * i - 1], ids[2 * i] = '0', id
+		if head.t.deadline then ends[2 * i - 1], ends[2 * i] = str(head.t.deadline), id end
+		gifts.add(gift, id, i == 1 and lone or hot, specs[s + 1])
+	end
+	if call('MSETNX', unpack(strings)) == 0 then
+		head.t = nil -- it is not so for any of them
+		return nil
+	end
+	company(worker)
+	if first then call('SADD', P .. 'holders', worker) end
+	held[worker] = held[worker] + n
+	batch('ZADD', P .. 'all', ids)
+	batch('ZADD', P .. 'held:' .. worker, ids)
+	batch('ZADD', P .. 'overdue', ends)
+	for i = 2, #ids, 2 do notice_task(ids[i]) end
+	stat(head.t, 'submitted', n)
+	stat(head.t, 'claimed', n)
+	tally(head.t.queue, 'total', n)
+	tally(head.t.queue, 'running', n)
 	return gift
 end
 

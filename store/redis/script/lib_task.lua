@@ -132,14 +132,18 @@ end
 
 -- Entries of a checkpoint are a hash; false removes one.
 local function set_entries(t, entries)
+	local list = {}
 	for name, value in pairs(entries or {}) do
+		local n = #list
 		if value then
-			call('HSET', P .. 'e:' .. t.id, name, value)
-			t.entries = true
+			list[n + 1], list[n + 2] = name, value
 		elseif t.entries then
 			call('HDEL', P .. 'e:' .. t.id, name)
 		end
 	end
+	if #list == 0 then return end
+	batch('HSET', P .. 'e:' .. t.id, list)
+	t.entries = true
 end
 
 -- The inbox is a hash by message id. A message that was consumed leaves its id behind.
