@@ -135,9 +135,9 @@ end
 
 -- take_run takes up to n tasks of a lane at once, as so many turns would; 0 if turns have to be taken. Where a run was short the next one
 -- looks at no more tasks than that: what it reads and cannot take is read again.
-local function take_run(pick, L, n)
+local function take_run(pick, L, n, only)
 	local worker = pick.claim.worker
-	if L.ordered or not sole(L, pick.claim.kinds) then return 0 end
+	if L.ordered or not only and not sole(L, pick.claim.kinds) then return 0 end
 	n = min(n, L.look or CHUNK, room(L.limit ~= '' and limit(L.limit) or nil))
 	local members, ids = call('ZRANGE', ready_key(L), '0', str(n - 1)), {}
 	for i, m in ipairs(members) do ids[i] = sub(m, -16) end
@@ -167,16 +167,28 @@ local function take_run(pick, L, n)
 	return taken
 end
 
+-- only_lane returns the lane of a queue that has no other, if a claim can take from it as it stands: every turn is then its own.
+local function only_lane(queue, names, kinds)
+	local L = #names == 1 and lane_of(queue, names[1])
+	if not L or L.place ~= 'level' or L.ordered or (now - L.since >= T.aged) ~= (L.aged or false) then return nil end
+	for _, kind in ipairs(kinds) do
+		if kind == L.kind then return not blocked(L) and L or nil end
+	end
+	return nil
+end
+
 -- take_turns takes up to n tasks of a queue, lane by lane in turn.
-local function take_turns(pick, q)
+local function take_turns(pick, q, only)
 	local kinds, cursor, left, n = pick.claim.kinds, q.cursor or '', q.left or 0, q.slots
 	local L
 	while n > 0 do
-		L = best(q.queue, kinds, cursor, left > 0)
+		if only and only.gone then return end
+		if only and L and blocked(only) then only = nil end
+		L = only or best(q.queue, kinds, cursor, left > 0)
 		if not L then return end
 		local full = weight(L)
 		local share = left > 0 and L.name == cursor and min(left, full) or full
-		local taken = take_run(pick, L, n)
+		local taken = take_run(pick, L, n, only)
 		if taken == 0 then taken = take_turn(pick, L, min(n, share)) end
 		if taken > 0 then
 			cursor, left = L.name, 0
@@ -191,14 +203,20 @@ local function take_turns(pick, q)
 			return
 		end
 	end
-	pick.more = pick.more or L and not L.gone and not blocked(L) or best(q.queue, kinds, cursor) ~= nil
+	if pick.more or only and only.gone then return end
+	pick.more = L and not L.gone and not blocked(L) or best(q.queue, kinds, cursor) ~= nil
 end
 
 local function take_queue(pick, q)
-	reage(q.queue)
-	waken(q.queue, pick.claim.kinds)
+	local names = call('ZRANGE', P .. 'names:' .. q.queue, '0', '1')
+	if #names == 0 then return end
+	local only = only_lane(q.queue, names, pick.claim.kinds)
+	if not only then
+		reage(q.queue)
+		waken(q.queue, pick.claim.kinds)
+	end
 	deferred = {}
-	take_turns(pick, q)
+	take_turns(pick, q, only)
 	undefer()
 end
 
