@@ -29,7 +29,7 @@ func (s *Store) Get(ctx context.Context, id store.ID) (store.Task, error) {
 // still to change are found at once.
 const (
 	listChunk = 500
-	listLook  = 2000
+	listLook  = 1000
 	listLive  = 5000
 )
 

@@ -16,29 +16,27 @@ end
 -- any_of returns how one of some values stands in a record; nil if any will do.
 local function any_of(field, values)
 	if not values then return nil end
-	local list = {}
+	local list = { name = pack(field) }
 	for i, value in ipairs(values) do list[i] = sub(pack({ [field] = value }), 2) end
 	return list
 end
 
-local function has(raw, texts)
+-- lacks reports whether a record tells none of some values for a field.
+local function lacks(raw, texts)
 	for _, text in ipairs(texts) do
-		if raw:find(text, 1, true) then return true end
+		if raw:find(text, 1, true) then return false end
 	end
-	return false
+	return true
 end
 
 local states, kinds, queues = any_of('state', req.states), any_of('kind', req.kinds), any_of('queue', req.queue and { req.queue })
 
 -- may_match reports whether a record may be one that is wanted: its fields stand in it as they are packed. One that cannot be read is in no
--- state, but has a kind and a queue by what was submitted.
+-- state; its kind and its queue, where it does not tell them, are those that were submitted.
 local function may_match(raw)
-	if states and not has(raw, states) then return false end
-	if kinds and not has(raw, kinds) or queues and not has(raw, queues) then
-		local t = decode(raw)
-		return not (t and type(t.state) == 'string')
-	end
-	return true
+	if states and lacks(raw, states) then return false end
+	if kinds and lacks(raw, kinds) and raw:find(kinds.name, 1, true) then return false end
+	return not (queues and lacks(raw, queues) and raw:find(queues.name, 1, true))
 end
 
 -- bare is an item without its args, unless they are asked for or too small to matter.
