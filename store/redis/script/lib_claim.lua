@@ -65,7 +65,7 @@ local function start(t, L, claim, first, charge)
 	local waited = max(now - t.ready, 0)
 	t.epoch = (t.epoch or 0) + 1
 	t.nonce, t.worker, t.start, t.told = claim.nonce, claim.worker, now, t.asked and true
-	t.alone, t.saves, t.reason, t.state, t.charged = first or nil, nil, nil, 'running', charge or t.charged
+	t.alone, t.saves, t.reason, t.state, t.charged = first and not claim.company or nil, nil, nil, 'running', charge or t.charged
 	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
 	touch(t)
 	event(t, 'claimed')

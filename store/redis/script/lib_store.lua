@@ -140,7 +140,7 @@ end
 -- started makes the record of tasks that run, as it is stored and as a claimer gets it.
 local function started(head, claim, alone)
 	local t = head.t
-	t.state, t.ver, t.epoch, t.nonce, t.worker, t.start, t.alone = 'running', 2, 1, claim.nonce, claim.worker, now, alone or nil
+	t.state, t.ver, t.epoch, t.nonce, t.worker, t.start, t.alone = 'running', 2, 1, claim.nonce, claim.worker, now, alone and not claim.company or nil
 	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
 	t.hist, t.nhist = nil, nil
 	event(t, 'claimed')
