@@ -112,7 +112,7 @@ local flush_sums, flush_notices
 
 do -- Lua bounds how many names one scope may have
 
--- add_up adds to the counts of a hash. It returns those that are new, and those that have become 0.
+-- add_up adds to the counts of a hash. It returns whether one is new, and those that have become 0.
 local function add_up(key, sums)
 	local fields, new, zero = {}, false, {}
 	for k in pairs(sums) do fields[#fields + 1] = k end
@@ -124,15 +124,17 @@ local function add_up(key, sums)
 		end
 		return new, zero
 	end
-	local list = {}
-	for i, had in ipairs(call('HMGET', key, unpack(fields))) do
-		local k = fields[i]
-		local sum = (tonumber(had or 0) or 0) + sums[k]
-		if sum == sums[k] then new = true end
-		if sum == 0 then zero[#zero + 1] = k end
-		list[2 * i - 1], list[2 * i] = k, str(sum)
+	for from = 1, #fields, CHUNK do
+		local list = {}
+		for i, had in ipairs(call('HMGET', key, unpack(fields, from, min(from + CHUNK - 1, #fields)))) do
+			local k = fields[from + i - 1]
+			local sum = (tonumber(had or 0) or 0) + sums[k]
+			if sum == sums[k] then new = true end
+			if sum == 0 then zero[#zero + 1] = k end
+			list[2 * i - 1], list[2 * i] = k, str(sum)
+		end
+		call('HSET', key, unpack(list))
 	end
-	call('HSET', key, unpack(list))
 	return new, zero
 end
 
