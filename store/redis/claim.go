@@ -16,18 +16,18 @@ var (
 
 // Claim takes ready tasks.
 func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimResult, error) {
-	r, err := s.run(ctx, "claim", func(o *object) {
+	r, given, err := s.runGiven(ctx, "claim", func(o *object) {
 		packClaimFields(o, &req)
 		o.key("broken").str(brokenError)
 	})
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
-	return readClaim(r)
+	return readClaim(r, given)
 }
 
-func readClaim(r record) (res store.ClaimResult, err error) {
-	res.Tasks, err = readTasks(r.list("tasks"))
+func readClaim(r record, given []string) (res store.ClaimResult, err error) {
+	res.Tasks, err = readGiven(r, given)
 	res.Cursors = map[string]string{}
 	for queue, cursor := range r.map_("cursors") {
 		res.Cursors[queue] = text(cursor)

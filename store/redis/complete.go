@@ -39,13 +39,11 @@ func (s *Store) Complete(ctx context.Context, req store.CompleteRequest) (store.
 }
 
 func (s *Store) complete(ctx context.Context, items []store.Completion, claim *store.ClaimRequest, res *store.CompleteResult) error {
-	r, err := s.run(ctx, "complete", func(o *object) {
-		p := o.key("items")
-		p.array(len(items))
+	r, given, err := s.runGiven(ctx, "complete", func(o *object) {
+		p := o.key("runs")
+		p.array(4 * len(items))
 		for i := range items {
-			p.array(2)
-			packFence(p, items[i].Fence)
-			p.b = append(p.b, packOutcome(&items[i].Outcome)...)
+			packRun(p, &items[i])
 		}
 		if claim != nil {
 			packClaim(o.key("claim"), claim)
@@ -55,17 +53,18 @@ func (s *Store) complete(ctx context.Context, items []store.Completion, claim *s
 	if err != nil {
 		return err
 	}
-	answers := r.list("items")
-	if len(answers) != len(items) {
-		return fmt.Errorf("complete: %d answers for %d outcomes: %w", len(answers), len(items), errPacked)
+	from := len(res.Items)
+	for range items {
+		res.Items = append(res.Items, store.Completed{State: store.Done})
 	}
-	for _, v := range answers {
-		if state, plain := v.(string); plain {
-			res.Items = append(res.Items, store.Completed{State: store.State(state)})
-			continue
+	odd := r.list("odd")
+	for n := 0; n+1 < len(odd); n += 2 {
+		at := whole(odd[n])
+		a, ok := odd[n+1].(record)
+		if !ok || at < 0 || at >= int64(len(items)) {
+			return fmt.Errorf("complete: an answer for outcome %d of %d: %w", at, len(items), errPacked)
 		}
-		a, _ := v.(record)
-		res.Items = append(res.Items, store.Completed{State: store.State(a.str("state")), Repeated: a.bool("repeated"), Err: refusal(a)})
+		res.Items[from+int(at)] = store.Completed{State: store.State(a.str("state")), Repeated: a.bool("repeated"), Err: refusal(a)}
 	}
 	if claim == nil {
 		return nil
@@ -74,8 +73,30 @@ func (s *Store) complete(ctx context.Context, items []store.Completion, claim *s
 	if res.ClaimErr = refusal(c); res.ClaimErr != nil {
 		return nil
 	}
-	res.Claim, err = readClaim(c)
+	res.Claim, err = readClaim(c, given)
 	return err
+}
+
+// packRun writes a run that has ended: its fence, and its outcome, of which mostly the result is all there is to say.
+func packRun(p *packer, c *store.Completion) {
+	p.str(string(c.Fence.ID[:]))
+	p.int(c.Fence.Epoch)
+	p.str(string(c.Fence.Nonce[:]))
+	out := &c.Outcome
+	switch {
+	case !simplyDone(out):
+		p.b = append(p.b, packOutcome(out)...)
+	case out.Result == nil:
+		p.bool(false)
+	default:
+		packStr(p, out.Result)
+	}
+}
+
+// simplyDone reports whether an outcome says nothing but that a run is done, and perhaps its result.
+func simplyDone(out *store.Outcome) bool {
+	return out.Kind == store.OutcomeDone && out.Reason == "" && out.Delay == 0 && out.Wakes == 0 && out.Error == nil && out.Progress == nil &&
+		len(out.Entries) == 0 && len(out.Consume) == 0 && len(out.Groups) == 0 && len(out.Follow) == 0
 }
 
 // Stage writes an outcome as ended, unsettled.

@@ -35,18 +35,28 @@ func (s *Store) do(ctx context.Context, name string, fields func(o *object)) err
 }
 
 func (s *Store) runOn(ctx context.Context, c doer, name string, fields func(o *object)) (record, error) {
+	r, _, err := s.ask(ctx, c, name, fields)
+	return r, err
+}
+
+// runGiven is run for operations that may claim: what was submitted of the tasks that they give stands beside the answer.
+func (s *Store) runGiven(ctx context.Context, name string, fields func(o *object)) (record, []string, error) {
+	return s.ask(ctx, s.client, name, fields)
+}
+
+func (s *Store) ask(ctx context.Context, c doer, name string, fields func(o *object)) (record, []string, error) {
 	if err := s.usable(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	answer, err := s.eval(ctx, c, name, string(pack(fields)))
 	if err != nil {
-		return nil, s.explain(name, err)
+		return nil, nil, s.explain(name, err)
 	}
-	r, err := unpack(answer)
+	r, err := unpack(answer[0])
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return r, refusal(r)
+	return r, answer[1:], refusal(r)
 }
 
 // usable says whether a call may begin.
@@ -64,24 +74,37 @@ func (s *Store) usable(ctx context.Context) error {
 
 // eval runs a function that the server may not have: a new server, one after a failover, or one whose functions were flushed
 // gets the library first.
-func (s *Store) eval(ctx context.Context, c doer, name, request string) (string, error) {
+func (s *Store) eval(ctx context.Context, c doer, name, request string) ([]string, error) {
 	answer, err := s.fcall(ctx, c, name, request)
 	if e, is := rueidis.IsRedisErr(err); is && strings.Contains(e.Error(), "Function not found") {
 		if err := load(ctx, c); err != nil {
-			return "", err
+			return nil, err
 		}
 		answer, err = s.fcall(ctx, c, name, request)
 	}
 	return answer, err
 }
 
-func (s *Store) fcall(ctx context.Context, c doer, name, request string) (string, error) {
+// fcall returns an answer and what stands beside it.
+func (s *Store) fcall(ctx context.Context, c doer, name, request string) ([]string, error) {
 	clock := ""
 	if s.clock != nil {
 		clock = strconv.FormatInt(s.clock().UnixMicro(), 10)
 	}
 	cmd := c.B().Fcall().Function(functions.prefix+name).Numkeys(1).Key(s.prefix).Arg(clock, request, s.times).Build()
-	return c.Do(ctx, cmd).ToString()
+	m, err := c.Do(ctx, cmd).ToMessage()
+	if err != nil {
+		return nil, err
+	}
+	if !m.IsArray() {
+		text, err := m.ToString()
+		return []string{text}, err
+	}
+	list, err := m.AsStrSlice()
+	if err == nil && len(list) == 0 {
+		err = errPacked
+	}
+	return list, err
 }
 
 // load gives the server the library. Another process may have been quicker.

@@ -48,7 +48,8 @@
 //
 // A server that stops answering holds every call until its context ends. An Export reads up to
 // 20,000 tasks as of one moment, and a larger store in pieces of that size, each of a moment of its own. A List by what no index
-// serves (labels, a queue, most states) looks at every task, piece by piece. Of more than 64 lanes that wait for one limit it
+// serves (labels, a kind, a queue, held, done, cancelled) looks at the state, kind and queue of every task, piece by piece, and so does one of
+// more than 5,000 tasks that are ready, running, scheduled, parked or failed; fewer are found where they stand. Of more than 64 lanes that wait for one limit it
 // is chance which come first when it opens. Blobs are kept in the server's memory: large ones belong elsewhere. A user's transaction cannot be joined: Stage is a step of its own.
 //
 // # Why this client

@@ -43,6 +43,11 @@ func idOf(v any) (id store.ID) {
 // packSpec writes a task as c:<id> keeps it. The names of the fields are those of the scripts.
 func packSpec(s *store.Spec) []byte {
 	p := &packer{b: make([]byte, 0, 160+len(s.Args))}
+	appendSpec(p, s)
+	return p.b
+}
+
+func appendSpec(p *packer, s *store.Spec) {
 	o := p.object()
 	o.str("kind", s.Kind)
 	o.str("queue", s.Queue)
@@ -78,7 +83,6 @@ func packSpec(s *store.Spec) []byte {
 	o.int("keep", int64(s.Retention))
 	o.bytes("args", s.Args)
 	o.close()
-	return p.b
 }
 
 func packRetry(o *object, r *store.Retry) {
@@ -116,39 +120,115 @@ func lineOf(place string) int64 {
 	return int64(binary.BigEndian.Uint64([]byte(place)) ^ 1<<63)
 }
 
-// unpackSpec reads what packSpec wrote. The id is the record's.
+// unpackSpec reads what packSpec wrote, field by field: claims read many. The id is the record's.
 func unpackSpec(text string) (s store.Spec, err error) {
-	r, err := unpack(text)
+	u := &unpacker{b: text}
+	onend := ""
+	for range u.begin() {
+		switch name := u.str(); name {
+		case "onend":
+			onend = u.str()
+		case "labels":
+			s.Labels = record{name: u.value()}.labels()
+		case "args":
+			if v, ok := u.value().(string); ok {
+				s.Args = []byte(v)
+			}
+		default:
+			if !unpackPlace(u, name, &s) && !unpackTime(u, name, &s) {
+				u.value() // what a later version has added
+			}
+		}
+	}
+	if u.bad {
+		return store.Spec{}, fmt.Errorf("read a record of %d bytes: %w", len(text), errPacked)
+	}
+	if onend == "" {
+		return s, nil
+	}
+	next, err := unpackSpec(onend)
+	if err == nil && next.OnEnd != nil {
+		err = errPacked // nothing follows what follows an ending
+	}
 	if err != nil {
 		return s, err
 	}
-	s = store.Spec{
-		Kind: r.str("kind"), Queue: r.str("queue"), Lane: r.str("lane"), Limit: r.str("limit"), Order: store.Order(r.str("order")),
-		Priority: int(r.int("prio")), Args: r.bytes("args"),
-		Delay: time.Duration(r.int("delay")), DueAt: instant(r.int("due")), StartBy: time.Duration(r.int("startby")),
-		Timeout: time.Duration(r.int("timeout")),
-		Retry: store.Retry{
-			Max: int(r.int("max")), Base: time.Duration(r.int("base")), Factor: r.float("factor"), Cap: time.Duration(r.int("cap")),
-			CrashSpends: r.bool("spends"), Exact: r.bool("exact"),
-		},
-		Unique: store.Unique{
-			Key: r.str("key"), OnConflict: store.Conflict(r.str("clash")), For: time.Duration(r.int("keyfor")),
-		},
-		Fingerprint: r.str("finger"), Group: idOf(r["group"]), Line: lineOf(r.str("place")), Parent: idOf(r["parent"]), Owned: r.bool("owned"),
-		Labels: r.labels(), Correlation: r.str("corr"), Trace: r.str("trace"), Sealed: idOf(r["sealed"]),
-		Retention: time.Duration(r.int("keep")),
-	}
-	if end := r.str("onend"); end != "" {
-		next, err := unpackSpec(end)
-		if err == nil && next.OnEnd != nil {
-			err = errPacked // nothing follows what follows an ending
-		}
-		if err != nil {
-			return s, err
-		}
-		s.OnEnd = &next
-	}
+	s.OnEnd = &next
 	return s, nil
+}
+
+// unpackPlace reads a field that says what a task is, and where it belongs; false: it is none.
+func unpackPlace(u *unpacker, name string, s *store.Spec) bool {
+	switch name {
+	case "kind":
+		s.Kind = u.str()
+	case "queue":
+		s.Queue = u.str()
+	case "lane":
+		s.Lane = u.str()
+	case "limit":
+		s.Limit = u.str()
+	case "order":
+		s.Order = store.Order(u.str())
+	case "prio":
+		s.Priority = int(u.int())
+	case "key":
+		s.Unique.Key = u.str()
+	case "clash":
+		s.Unique.OnConflict = store.Conflict(u.str())
+	case "finger":
+		s.Fingerprint = u.str()
+	case "group":
+		s.Group = idOf(u.str())
+	case "place":
+		s.Line = lineOf(u.str())
+	case "parent":
+		s.Parent = idOf(u.str())
+	case "owned":
+		s.Owned = u.bool()
+	case "corr":
+		s.Correlation = u.str()
+	case "trace":
+		s.Trace = u.str()
+	case "sealed":
+		s.Sealed = idOf(u.str())
+	default:
+		return false
+	}
+	return true
+}
+
+// unpackTime reads a field that says when a task runs, how often, and how long it is kept; false: it is none.
+func unpackTime(u *unpacker, name string, s *store.Spec) bool {
+	switch name {
+	case "delay":
+		s.Delay = time.Duration(u.int())
+	case "due":
+		s.DueAt = instant(u.int())
+	case "startby":
+		s.StartBy = time.Duration(u.int())
+	case "timeout":
+		s.Timeout = time.Duration(u.int())
+	case "keyfor":
+		s.Unique.For = time.Duration(u.int())
+	case "keep":
+		s.Retention = time.Duration(u.int())
+	case "max":
+		s.Retry.Max = int(u.int())
+	case "base":
+		s.Retry.Base = time.Duration(u.int())
+	case "factor":
+		s.Retry.Factor = record{name: u.value()}.float(name)
+	case "cap":
+		s.Retry.Cap = time.Duration(u.int())
+	case "spends":
+		s.Retry.CrashSpends = u.bool()
+	case "exact":
+		s.Retry.Exact = u.bool()
+	default:
+		return false
+	}
+	return true
 }
 
 func (r record) float(name string) float64 {

@@ -19,6 +19,7 @@ import "strings"
 //	u:<kind>\0<key>           string   who holds the unique key, and until when
 //	due, startby, expiry      zset     ids by the time at which something is to be done
 //	overdue                   zset     ids of what runs by the end of its time
+//	idle                      lex      ids of what is parked without a time
 //	held:<worker>             lex      ids of what a worker runs
 //	asks:<worker>             lex      ids of those of them that were asked to end
 //	holders                   set      workers that hold something, or did

@@ -22,7 +22,10 @@ func (p *packer) array(n int) {
 	p.b = binary.BigEndian.AppendUint32(append(p.b, 0xdd), uint32(n))
 }
 
-func (p *packer) str(s string) {
+func (p *packer) str(s string) { packStr(p, s) }
+
+// packStr writes text or bytes.
+func packStr[T string | []byte](p *packer, s T) {
 	switch n := len(s); {
 	case n < 32:
 		p.b = append(p.b, 0xa0|byte(n))
@@ -34,6 +37,14 @@ func (p *packer) str(s string) {
 		p.b = binary.BigEndian.AppendUint32(append(p.b, 0xdb), uint32(n))
 	}
 	p.b = append(p.b, s...)
+}
+
+// nested writes what fn appends as one string.
+func (p *packer) nested(fn func()) {
+	p.b = append(p.b, 0xdb, 0, 0, 0, 0)
+	at := len(p.b)
+	fn()
+	binary.BigEndian.PutUint32(p.b[at-4:], uint32(len(p.b)-at))
 }
 
 func (p *packer) int(n int64) {
@@ -117,7 +128,7 @@ func (o *object) bool(name string, value bool) {
 // bytes leaves out what is nil, and keeps what is empty.
 func (o *object) bytes(name string, value []byte) {
 	if value != nil {
-		o.key(name).str(string(value))
+		packStr(o.key(name), value)
 	}
 }
 
@@ -246,6 +257,61 @@ func (u *unpacker) fields(n int) any {
 		m[name] = u.value()
 	}
 	return m
+}
+
+// begin reads the head of a map and returns how many fields follow. The scripts write an empty map as an empty array.
+func (u *unpacker) begin() int {
+	n := 0
+	head := u.take(1)
+	switch {
+	case head == "":
+		u.fail()
+	case head[0] >= 0x80 && head[0] < 0x90:
+		n = int(head[0] & 0x0f)
+	case head[0] == 0xde:
+		n = int(u.uint(2))
+	case head[0] == 0xdf:
+		n = int(u.uint(4))
+	case head[0] != 0x90:
+		u.fail()
+	}
+	if !u.inside(n) {
+		u.fail()
+	}
+	if u.bad {
+		return 0
+	}
+	return n
+}
+
+// str reads a value that should be a string; another one reads as empty.
+func (u *unpacker) str() string {
+	if len(u.b) > 0 && u.b[0] >= 0xa0 && u.b[0] < 0xc0 { // most are short: as a value each would need room of its own
+		n := int(u.take(1)[0] & 0x1f)
+		return u.take(n)
+	}
+	return text(u.value())
+}
+
+// int reads a value that should be a number; another one reads as 0.
+func (u *unpacker) int() int64 {
+	if len(u.b) > 0 {
+		switch c := u.b[0]; c {
+		case 0xcc, 0xcd, 0xce, 0xcf:
+			u.take(1)
+			return int64(u.uint(1 << (c - 0xcc)))
+		case 0xd3:
+			u.take(1)
+			return int64(u.uint(8))
+		}
+	}
+	return whole(u.value())
+}
+
+// bool reads a value that should be a boolean; another one reads as false.
+func (u *unpacker) bool() bool {
+	b, _ := u.value().(bool)
+	return b
 }
 
 // record is a map as it was read. A field that is missing, or of another type, reads as zero.

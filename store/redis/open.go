@@ -182,7 +182,7 @@ func (s *Store) checkRights(ctx context.Context) error {
 	if err != nil {
 		return s.explain("check rights", err)
 	}
-	r, err := unpack(answer)
+	r, err := unpack(answer[0])
 	if err != nil {
 		return err
 	}

@@ -25,10 +25,16 @@ func (s *Store) Get(ctx context.Context, id store.ID) (store.Task, error) {
 	return tasks[0], nil
 }
 
-// listChunk is how many tasks a list reads at a time; listAll, of which it looks at every one.
-const listChunk = 500
+// listChunk is how many tasks a list reads at a time, listLook how many it looks at for them, and listLive how many in a state that is
+// still to change are found at once.
+const (
+	listChunk = 500
+	listLook  = 1000
+	listLive  = 5000
+)
 
-// List pages through tasks. A filter that no index serves looks at every task, piece by piece.
+// List pages through tasks. Those in a state that few are in are found where these stand; a filter that no index serves looks at the state,
+// kind and queue of every task, piece by piece.
 func (s *Store) List(ctx context.Context, f store.Filter, page store.PageRequest) (store.Page[store.Task], error) {
 	if f.Unique != "" && len(f.Kinds) != 1 {
 		return store.Page[store.Task]{}, fmt.Errorf("%w: a filter by unique key needs exactly one kind", store.ErrInvalid)
@@ -37,21 +43,16 @@ func (s *Store) List(ctx context.Context, f store.Filter, page store.PageRequest
 	if err != nil {
 		return store.Page[store.Task]{}, err
 	}
-	limit := pageLimit(page)
-	chunk := min(limit+1, listChunk)
-	var found []store.Task
-	for ; ; chunk = min(4*chunk, listChunk) { // where few match, many are looked at: in large pieces, however few are wanted
-		r, err := s.run(ctx, "list", func(o *object) {
-			o.key("index").str(listIndex(&f))
-			o.key("from").str(from)
-			o.bool("newest", f.Group.IsZero() && !page.Oldest)
-			o.key("limit").int(int64(chunk))
-			o.bool("payload", page.Payload)
-		})
-		if err != nil {
+	l := listing{f: &f, page: page, index: listIndex(&f), from: from, newest: f.Group.IsZero() && !page.Oldest}
+	if l.index == indexAll {
+		if l.ids, l.live, err = s.live(ctx, &l); err != nil {
 			return store.Page[store.Task]{}, err
 		}
-		tasks, err := readTasks(r.list("list"))
+	}
+	limit := pageLimit(page)
+	var found []store.Task
+	for chunk := min(limit+1, listChunk); ; chunk = min(4*chunk, listChunk) {
+		tasks, more, err := s.listPiece(ctx, &l, chunk)
 		if err != nil {
 			return store.Page[store.Task]{}, err
 		}
@@ -60,10 +61,134 @@ func (s *Store) List(ctx context.Context, f store.Filter, page store.PageRequest
 				found = append(found, shown(t, page.Payload))
 			}
 		}
-		if from = r.str("last"); from == "" || len(found) > limit {
+		if !more || len(found) > limit {
 			return cutPage(found, limit, func(t store.Task) string { return listKey(&f, &t) }), nil
 		}
 	}
+}
+
+// listing is a List under way: by an index from somewhere on, or by the ids of those that are left.
+type listing struct {
+	f      *store.Filter
+	page   store.PageRequest
+	index  string
+	from   string
+	newest bool
+	live   bool
+	ids    []string
+}
+
+// look is how many tasks are looked at for so many that match.
+func (l *listing) look(chunk int) int {
+	if len(l.f.States) == 0 && len(l.f.Kinds) == 0 && l.f.Queue == "" {
+		return chunk
+	}
+	return min(4*chunk, listLook)
+}
+
+// listPiece reads the next tasks of a list that may match, up to so many, and reports whether there may be more.
+func (s *Store) listPiece(ctx context.Context, l *listing, chunk int) ([]store.Task, bool, error) {
+	n := 0
+	if l.live {
+		if n = min(chunk, len(l.ids)); n == 0 {
+			return nil, false, nil
+		}
+	}
+	r, err := s.run(ctx, "list", func(o *object) {
+		if l.live {
+			o.key("ids").str(strings.Join(l.ids[:n], ""))
+		} else {
+			o.key("index").str(l.index)
+			o.key("from").str(l.from)
+			o.bool("newest", l.newest)
+			o.key("look").int(int64(l.look(chunk)))
+		}
+		o.key("limit").int(int64(chunk))
+		packWanted(o, l.f)
+		o.bool("payload", l.page.Payload)
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	tasks, err := readTasks(r.list("list"))
+	last := r.str("last")
+	if !l.live {
+		l.from = last
+		return tasks, last != "", err
+	}
+	if last != "" { // not all of them fitted into one answer
+		n = slices.Index(l.ids, last) + 1
+	}
+	l.ids = l.ids[n:]
+	return tasks, len(l.ids) > 0, err
+}
+
+// packWanted writes what the script can tell of whether a task matches. Of a group, a parent, a worker or a key it reads all: they are few, or
+// most of them match.
+func packWanted(o *object, f *store.Filter) {
+	packTexts := func(name string, list []string) {
+		if len(list) == 0 {
+			return
+		}
+		p := o.key(name)
+		p.array(len(list))
+		for _, text := range list {
+			p.str(text)
+		}
+	}
+	var states []string
+	for _, state := range f.States {
+		if state == store.Ending {
+			state = store.Running
+		}
+		states = append(states, string(state))
+	}
+	packTexts("states", states)
+	packTexts("kinds", f.Kinds)
+	o.str("queue", f.Queue)
+}
+
+// live finds the ids of tasks in the states of a filter, in the order of a list and from its cursor on; false: the index of all has to be gone
+// through.
+func (s *Store) live(ctx context.Context, l *listing) ([]string, bool, error) {
+	if len(l.f.States) == 0 {
+		return nil, false, nil
+	}
+	for _, state := range l.f.States {
+		switch state {
+		case store.Ready, store.Running, store.Ending, store.Scheduled, store.Parked, store.Failed:
+		default:
+			return nil, false, nil
+		}
+	}
+	r, err := s.run(ctx, "live", func(o *object) {
+		inner := o.key("states").object()
+		for _, state := range l.f.States {
+			if state == store.Ending {
+				state = store.Running
+			}
+			inner.bool(string(state), true)
+		}
+		inner.close()
+		o.str("queue", l.f.Queue)
+		o.key("most").int(listLive)
+	})
+	if err != nil || r.bool("many") {
+		return nil, false, err
+	}
+	all := r.str("ids")
+	ids := make([]string, 0, len(all)/16)
+	for ; len(all) >= 16; all = all[16:] {
+		if id := all[:16]; l.from == "" || l.newest && id < l.from || !l.newest && id > l.from {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if l.newest {
+		slices.Reverse(ids)
+	}
+	return ids, true, nil
 }
 
 func shown(t *store.Task, payload bool) store.Task {

@@ -78,6 +78,55 @@ func readHistory(text_ string) (events []store.Event) {
 	return events
 }
 
+// readGiven reads tasks as a claimer gets them: ids, what changes of each (told once where it is the same), and what was submitted.
+func readGiven(r record, items []string) ([]store.Task, error) {
+	ids, hots, which := r.str("ids"), r.list("hots"), r.list("which")
+	if len(ids) != 16*len(items) || len(items) > 0 && len(hots) == 0 || len(hots) > 1 && len(which) != len(items) {
+		return nil, fmt.Errorf("read %d tasks that were claimed: %w", len(items), errPacked)
+	}
+	if len(items) == 0 {
+		return nil, nil
+	}
+	tasks := make([]store.Task, 0, len(items))
+	alike := make([]*store.Task, len(hots))
+	for i, item := range items {
+		at := int64(1)
+		if len(hots) > 1 {
+			at = whole(which[i])
+		}
+		if at < 1 || at > int64(len(hots)) {
+			return nil, fmt.Errorf("read a task that was claimed: %w", errPacked)
+		}
+		id := ids[16*i : 16*i+16]
+		if like := alike[at-1]; like != nil {
+			tasks = append(tasks, readAlike(like, id, item))
+			continue
+		}
+		t, err := readTask([]any{id, hots[at-1], item})
+		if err != nil {
+			return nil, err
+		}
+		if tasks = append(tasks, t); t.State != "" && t.Staged == nil && t.Error == nil {
+			alike[at-1] = &t
+		}
+	}
+	return tasks, nil
+}
+
+// readAlike reads a task whose record is that of another one but for the id and what was submitted.
+func readAlike(like *store.Task, id, item string) store.Task {
+	t := *like
+	spec, err := unpackSpec(item)
+	if err != nil {
+		t = store.Task{Spec: spec, Reason: store.ReasonCorrupt}
+	} else {
+		spec.Parent, spec.Group, spec.DueAt = like.Parent, like.Group, like.DueAt
+		t.Spec = spec
+	}
+	t.ID = idOf(id)
+	return t
+}
+
 func readTasks(list []any) ([]store.Task, error) {
 	var tasks []store.Task
 	for _, v := range list {

@@ -78,31 +78,30 @@ func (part submission) pack(o *object) {
 		})
 	}
 	o.bool("last", part.last)
-	heads := map[head]int{}
-	var order []head
+	var heads headList
+	seen := map[store.ID]bool{}
 	p = o.key("specs")
-	p.array(len(part.specs))
+	p.array(4 * len(part.specs))
 	for _, i := range part.specs {
 		spec := &part.req.Specs[i]
-		p.array(3)
 		p.str(string(spec.ID[:]))
-		p.str(string(packSpec(spec)))
-		if !plain(spec) {
+		p.nested(func() { appendSpec(p, spec) })
+		if !plain(spec) || seen[spec.ID] {
+			p.bool(false)
 			p.bool(false)
 			continue
 		}
-		h := headOf(spec)
-		at, ok := heads[h]
-		if !ok {
-			order = append(order, h)
-			at = len(order)
-			heads[h] = at
+		seen[spec.ID] = len(part.specs) > 1
+		p.int(int64(heads.number(headOf(spec))))
+		if spec.Group.IsZero() {
+			p.bool(false)
+		} else {
+			p.str(placeOf(spec.Line))
 		}
-		p.int(int64(at))
 	}
 	p = o.key("heads")
-	p.array(len(order))
-	for _, h := range order {
+	p.array(len(heads.list))
+	for _, h := range heads.list {
 		h.pack(p)
 	}
 	if claim := part.req.Claim; claim != nil {
@@ -110,9 +109,10 @@ func (part submission) pack(o *object) {
 	}
 }
 
-// plain reports whether a task is ready at once and has to do with no other: the script then needs its head alone.
+// plain reports whether a task is ready at once, or waits for its group alone, and has to do with no other task: the script then needs
+// its head alone.
 func plain(s *store.Spec) bool {
-	return s.Order == "" && s.Unique.Key == "" && s.Group.IsZero() && s.Parent.IsZero() && s.OnEnd == nil &&
+	return s.Order == "" && s.Unique.Key == "" && s.Parent.IsZero() && s.OnEnd == nil &&
 		s.StartBy == 0 && s.Delay == 0 && s.DueAt.IsZero()
 }
 
@@ -122,11 +122,35 @@ type head struct {
 	priority                 int
 	owned                    bool
 	timeout, retention       time.Duration
+	group                    store.ID
+}
+
+// headList numbers heads, from 1 on. Neighbours are mostly alike.
+type headList struct {
+	list    []head
+	numbers map[head]int
+}
+
+func (l *headList) number(h head) int {
+	n := len(l.list)
+	if n > 0 && l.list[n-1] == h {
+		return n
+	}
+	if at, ok := l.numbers[h]; ok {
+		return at
+	}
+	if l.numbers == nil {
+		l.numbers = map[head]int{}
+	}
+	l.list = append(l.list, h)
+	l.numbers[h] = n + 1
+	return n + 1
 }
 
 func headOf(s *store.Spec) head {
 	return head{
 		kind: s.Kind, queue: s.Queue, lane: s.Lane, limit: s.Limit, priority: s.Priority, owned: s.Owned, timeout: s.Timeout, retention: s.Retention,
+		group: s.Group,
 	}
 }
 
@@ -141,6 +165,7 @@ func (h head) pack(p *packer) {
 	o.bool("owned", h.owned)
 	o.int("timeout", int64(h.timeout))
 	o.int("keep", int64(h.retention))
+	o.str("group", rawID(h.group))
 	o.close()
 }
 
@@ -148,24 +173,19 @@ func (s *Store) submit(ctx context.Context, part submission, res *store.SubmitRe
 	if len(part.specs) == 0 && len(part.groups) == 0 && part.req.Claim == nil {
 		return nil
 	}
-	r, err := s.run(ctx, "submit", part.pack)
+	r, given, err := s.runGiven(ctx, "submit", part.pack)
 	if err != nil {
 		return err
 	}
-	answers := r.list("specs")
-	if len(answers) != len(part.specs) {
-		return fmt.Errorf("submit: %d answers for %d tasks: %w", len(answers), len(part.specs), errPacked)
+	for _, i := range part.specs {
+		spec := &part.req.Specs[i]
+		res.Specs[i] = store.Submitted{ID: spec.ID, State: store.Ready, Fingerprint: spec.Fingerprint}
+		if !spec.Group.IsZero() {
+			res.Specs[i].State = store.Held
+		}
 	}
-	for at, i := range part.specs {
-		if state, plain := answers[at].(string); plain {
-			spec := &part.req.Specs[i]
-			res.Specs[i] = store.Submitted{ID: spec.ID, State: store.State(state), Fingerprint: spec.Fingerprint}
-			continue
-		}
-		a, _ := answers[at].(record)
-		res.Specs[i] = store.Submitted{
-			ID: idOf(a["id"]), State: store.State(a.str("state")), Existed: a.bool("existed"), Fingerprint: a.str("finger"), Replaced: idOf(a["replaced"]), Err: refusal(a),
-		}
+	if err := part.odd(r.list("odd"), res); err != nil {
+		return err
 	}
 	if part.req.Claim == nil {
 		return nil
@@ -173,8 +193,39 @@ func (s *Store) submit(ctx context.Context, part submission, res *store.SubmitRe
 	if refused := r.map_("claimerr"); refused != nil {
 		res.ClaimErr = refusal(refused)
 	}
-	res.Claimed, err = readTasks(r.list("tasks"))
-	return err
+	if res.Claimed, err = readGiven(r, given); err != nil {
+		return err
+	}
+	part.claimed(res)
+	return nil
+}
+
+// odd reads what became of tasks that did not become what they mostly do: their number, and an answer, in turn.
+func (part submission) odd(list []any, res *store.SubmitResult) error {
+	for n := 0; n+1 < len(list); n += 2 {
+		at, a := whole(list[n]), record(nil)
+		if a, _ = list[n+1].(record); a == nil || at < 0 || at >= int64(len(part.specs)) {
+			return fmt.Errorf("submit: an answer for task %d of %d: %w", at, len(part.specs), errPacked)
+		}
+		res.Specs[part.specs[at]] = store.Submitted{
+			ID: idOf(a["id"]), State: store.State(a.str("state")), Existed: a.bool("existed"), Fingerprint: a.str("finger"), Replaced: idOf(a["replaced"]), Err: refusal(a),
+		}
+	}
+	return nil
+}
+
+// claimed notes which tasks run already. Of a task that came twice the first answer tells.
+func (part submission) claimed(res *store.SubmitResult) {
+	running := make(map[store.ID]bool, len(res.Claimed))
+	for i := range res.Claimed {
+		running[res.Claimed[i].ID] = true
+	}
+	for _, i := range part.specs {
+		if id := part.req.Specs[i].ID; running[id] && res.Specs[i].Err == nil {
+			res.Specs[i].State = store.Running
+			delete(running, id)
+		}
+	}
 }
 
 // claimLimit is how many tasks of a queue one claim takes.

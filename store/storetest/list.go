@@ -16,6 +16,7 @@ func listTests() []test {
 		{"every filter picks what it says", listFilters},
 		{"filters are joined by and", listAnd},
 		{"what has failed, what runs and what waits are listed apart and together", listStates},
+		{"what moves is listed by the state that it is in", listMoving},
 		{"members of a group are listed by line, then id", listLines},
 		{"payload comes only if it is asked for", listPayload},
 		{"limit 0 is 100, and 1,000 is the most", listLimits},
@@ -158,6 +159,69 @@ func listStates(_ *testing.T, w *world) {
 		w.sameIDs("List of a worker's ended", w.pages(store.Filter{Worker: k.id, States: []store.State{store.Done, store.Failed}}, page), nil)
 		w.sameIDs("List of a worker's running", w.pages(store.Filter{Worker: k.id, States: []store.State{store.Running, store.Done}}, page), []store.ID{held.ID})
 		w.sameIDs("List of failed of a kind", w.pages(store.Filter{States: []store.State{store.Failed}, Kinds: []string{"k1"}}, page), newest(failed[:1], failed[3:]))
+	}
+}
+
+// listMoving moves tasks through all states, and after each step lists them by every state, and by every two.
+func listMoving(_ *testing.T, w *world) {
+	k := w.join()
+	all := []store.ID{w.put(), w.put(func(s *store.Spec) { s.Queue = "other" }), w.put(w.delay(5)), w.put(func(s *store.Spec) { s.Priority = 3 })}
+	start := func() store.Task {
+		t := k.start(func(s *store.Spec) { s.Kind = "moves" })
+		all = append(all, t.ID)
+		return t
+	}
+	w.listedByState(all)
+	runs, parked, idle, held, failed := start(), start(), start(), start(), start()
+	w.listedByState(all)
+	k.end(parked, store.Outcome{Kind: store.OutcomePark, Delay: w.units(5)})
+	k.park(idle)
+	k.end(held, store.Outcome{Kind: store.OutcomeHold, Reason: "r"})
+	k.end(failed, store.Outcome{Kind: store.OutcomeFail, Reason: "r"})
+	k.end(start(), store.Outcome{Kind: store.OutcomeRetry, Delay: w.units(5)})
+	k.end(start(), store.Outcome{Kind: store.OutcomeRelease})
+	w.group(store.NewGroup{Hold: true}, w.spec(func(s *store.Spec) { all = append(all, s.ID) }))
+	w.listedByState(all)
+	k.done(runs)
+	w.send(idle.ID, "go")
+	w.ok("Free", w.st.Free(w.ctx(), held.ID))
+	w.ok("Retry", w.st.Retry(w.ctx(), failed.ID))
+	w.cancel(all[0])
+	w.listedByState(all)
+	w.pass(6)
+	w.promote()
+	k.claim(3, "moves")
+	w.listedByState(all)
+	w.prune()
+	w.listedByState(all)
+}
+
+// listedByState lists some tasks, which are all there are, by every state and by every two, and compares that with what each of them says.
+func (w *world) listedByState(all []store.ID) {
+	w.t.Helper()
+	in := map[store.State][]store.ID{}
+	queues := map[store.ID]string{}
+	for _, id := range all {
+		t := w.get(id)
+		in[t.State] = append(in[t.State], id)
+		queues[id] = t.Queue
+	}
+	states := []store.State{
+		store.Scheduled, store.Ready, store.Running, store.Parked, store.Held, store.Done, store.Failed, store.Cancelled,
+	}
+	for i, one := range states {
+		for _, other := range states[i:] {
+			want := slices.Clone(in[one])
+			if other != one {
+				want = append(want, in[other]...)
+			}
+			slices.SortFunc(want, func(a, b store.ID) int { return slices.Compare(a[:], b[:]) })
+			f := store.Filter{States: []store.State{one, other}}
+			w.sameIDs(fmt.Sprintf("List of %s and %s", one, other), w.pages(f, store.PageRequest{Limit: 2, Oldest: true}), want)
+			f.Queue = "other"
+			want = slices.DeleteFunc(want, func(id store.ID) bool { return queues[id] != "other" })
+			w.sameIDs(fmt.Sprintf("List of %s and %s of a queue", one, other), w.pages(f, store.PageRequest{Limit: 2}), want)
+		}
 	}
 }
 

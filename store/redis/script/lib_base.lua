@@ -17,15 +17,14 @@ local P, now, req
 local tasks, dirty_tasks, groups, dirty_groups, lanes, dirty_lanes, limits, dirty_limits
 local tops     -- the highest levels, by queue and kind
 local deferred -- while a claim goes through a queue: the lanes that have come to be meanwhile, which it does not look at
-local any_pause, any_weight
+local there -- whether there are pauses, weights, limits that have reopened, lanes that wait, once that was asked for
 local packed   -- records as they are to be written, without their history
 local held     -- how many tasks workers hold, once that was asked for
 local soonest  -- when the first task is due, once that was asked for; false: none is
 local stats, tallies                              -- to be added to counts
 local told_work, told_tasks, told_asks, told_all  -- to be told to those who watch
-
--- empty returns a table that is empty: the same if it is still so.
-local function empty(t) return t and next(t) == nil and t or {} end
+local items -- what was submitted of the tasks that a claimer gets, which goes beside the answer: nil if it is none
+local followed -- whether anybody follows a task, once that was asked for
 
 -- begin forgets the step before.
 local function begin(keys, args)
@@ -43,11 +42,25 @@ local function begin(keys, args)
 	end
 	req = unpack_(args[2])
 	if args[3] ~= T_raw then T, T_raw = unpack_(args[3]), args[3] end
-	tasks, dirty_tasks, groups, dirty_groups = empty(tasks), empty(dirty_tasks), empty(groups), empty(dirty_groups)
-	lanes, dirty_lanes, limits, dirty_limits = empty(lanes), empty(dirty_lanes), empty(limits), empty(dirty_limits)
-	tops, packed, held, stats, tallies = empty(tops), empty(packed), empty(held), empty(stats), empty(tallies)
-	told_work, told_tasks, told_asks, told_all = empty(told_work), empty(told_tasks), empty(told_asks), false
-	deferred, any_pause, any_weight, soonest = nil, nil, nil, nil
+	-- What is still empty stays: most steps touch few of these.
+	if not tasks or next(tasks) then tasks = {} end
+	if not dirty_tasks or next(dirty_tasks) then dirty_tasks = {} end
+	if not groups or next(groups) then groups = {} end
+	if not dirty_groups or next(dirty_groups) then dirty_groups = {} end
+	if not lanes or next(lanes) then lanes = {} end
+	if not dirty_lanes or next(dirty_lanes) then dirty_lanes = {} end
+	if not limits or next(limits) then limits = {} end
+	if not dirty_limits or next(dirty_limits) then dirty_limits = {} end
+	if not tops or next(tops) then tops = {} end
+	if not packed or next(packed) then packed = {} end
+	if not held or next(held) then held = {} end
+	if not stats or next(stats) then stats = {} end
+	if not tallies or next(tallies) then tallies = {} end
+	if not told_work or next(told_work) then told_work = {} end
+	if not told_tasks or next(told_tasks) then told_tasks = {} end
+	if not told_asks or next(told_asks) then told_asks = {} end
+	told_all = false
+	deferred, soonest, followed, items, there = nil, nil, nil, nil, { wait = {} }
 end
 
 local CHUNK = 100
@@ -95,19 +108,54 @@ local function tally(queue, what, n)
 	tallies[k] = (tallies[k] or 0) + n
 end
 
-local function flush_sums()
-	if next(stats) then
-		local minute = floor(now / 60000000)
-		local key = P .. 'stat:' .. str(minute)
-		local new = false
-		for k, n in pairs(stats) do
-			if call('HINCRBY', key, k, str(n)) == n then new = true end
+local flush_sums, flush_notices
+
+do -- Lua bounds how many names one scope may have
+
+-- add_up adds to the counts of a hash. It returns whether one is new, and those that have become 0.
+local function add_up(key, sums)
+	local fields, new, zero = {}, false, {}
+	for k in pairs(sums) do fields[#fields + 1] = k end
+	if #fields < 3 then
+		for k, n in pairs(sums) do
+			local sum = n ~= 0 and call('HINCRBY', key, k, str(n)) or nil
+			if sum == n then new = true end
+			if sum == 0 then zero[#zero + 1] = k end
 		end
-		if new then call('ZADD', P .. 'minutes', str(minute), str(minute)) end
+		return new, zero
 	end
-	for k, n in pairs(tallies) do
-		if n ~= 0 and call('HINCRBY', P .. 'queues', k, str(n)) == 0 then call('HDEL', P .. 'queues', k) end
+	for from = 1, #fields, CHUNK do
+		local list = {}
+		for i, had in ipairs(call('HMGET', key, unpack(fields, from, min(from + CHUNK - 1, #fields)))) do
+			local k = fields[from + i - 1]
+			local sum = (tonumber(had or 0) or 0) + sums[k]
+			if sum == sums[k] then new = true end
+			if sum == 0 then zero[#zero + 1] = k end
+			list[2 * i - 1], list[2 * i] = k, str(sum)
+		end
+		call('HSET', key, unpack(list))
 	end
+	return new, zero
+end
+
+flush_sums = function()
+	if next(stats) then
+		local minute = str(floor(now / 60000000))
+		if add_up(P .. 'stat:' .. minute, stats) then call('ZADD', P .. 'minutes', minute, minute) end
+	end
+	if next(tallies) then
+		local _, zero = add_up(P .. 'queues', tallies)
+		-- A queue that has no task on record is none. Other counts go through 0 all the time, and stay.
+		for _, k in ipairs(zero) do
+			local queue = k:match('^([^%z]*)%ztotal$')
+			if queue then
+				local name = queue .. '\0'
+				call('HDEL', P .. 'queues', k, name .. 'ready', name .. 'running', name .. 'scheduled', name .. 'parked')
+			end
+		end
+	end
+end
+
 end
 
 -- Notices are hints, told when a step ends. Of tasks they are told only while somebody follows one.
@@ -115,11 +163,35 @@ local function notice_work(queue) told_work[queue] = true end
 
 local function notice_all() told_all = true end
 
-local function flush_notices()
+-- following reports whether anybody follows a task.
+local function following()
+	if followed == nil then followed = call('PUBSUB', 'NUMSUB', P .. 'notice:follow')[2] ~= 0 end
+	return followed
+end
+
+local function notice_task(id)
+	if following() then told_tasks[id] = true end
+end
+
+do
+
+-- flush_followed tells of those tasks that somebody follows: mostly of few of them.
+local function flush_followed()
+	local list = {}
+	for id in pairs(told_tasks) do list[#list + 1] = P .. 'notice:task:' .. id end
+	for i = 1, #list, 200 do
+		local counts = call('PUBSUB', 'NUMSUB', unpack(list, i, min(i + 199, #list)))
+		for j = 1, #counts, 2 do
+			if counts[j + 1] ~= 0 then call('PUBLISH', counts[j], '') end
+		end
+	end
+end
+
+flush_notices = function()
 	if told_all then call('PUBLISH', P .. 'notice:all', '') end
 	for queue in pairs(told_work) do call('PUBLISH', P .. 'notice:work:' .. queue, '') end
 	for id, worker in pairs(told_asks) do call('PUBLISH', P .. 'notice:asked:' .. worker, id) end
-	if next(told_tasks) and call('PUBSUB', 'NUMSUB', P .. 'notice:follow')[2] ~= 0 then
-		for id in pairs(told_tasks) do call('PUBLISH', P .. 'notice:task:' .. id, '') end
-	end
+	if next(told_tasks) then flush_followed() end
+end
+
 end

@@ -1,29 +1,25 @@
 -- The whole of a claim, as Claim and Complete make it.
 local function weight(L)
-	if any_weight == nil then any_weight = call('EXISTS', P .. 'weights') == 1 end
-	if not any_weight then return 1 end
+	if there.weight == nil then there.weight = call('EXISTS', P .. 'weights') == 1 end
+	if not there.weight then return 1 end
 	local w = call('HGET', P .. 'weights', L.queue .. '\0' .. L.key)
 	return tonumber(w or 1)
 end
 
 -- repeated answers a claim whose answer was lost: what still runs under its nonce.
 local function repeated(claim)
-	local list = {}
+	local gift = gifts.new()
 	for _, id in ipairs(call('ZRANGE', P .. 'held:' .. claim.worker, 0, -1)) do
 		local t = task(id)
-		if t and t.nonce == claim.nonce then list[#list + 1] = given(t) end
+		if t and t.nonce == claim.nonce then gifts.add(gift, id, pack_task(t), call('GET', P .. 'c:' .. id)) end
 	end
-	return list
+	return gift
 end
 
 local function dead(worker) return bad('dead', 'worker ' .. worker) end
 
--- alive returns the record of a worker that may beat and claim, or nil.
-local function alive(id)
-	local w = read_map(P .. 'w:' .. id)
-	if w and not w.dead then return w end
-	return nil
-end
+-- alive reports whether a worker may claim.
+local function alive(id) return call('ZSCORE', P .. 'alive', id) and true end
 
 local run_claim
 
@@ -32,12 +28,10 @@ do -- what follows is of a whole claim alone: Lua bounds how many names one scop
 -- take_turn takes up to n tasks of a lane.
 local function take_turn(pick, L, n)
 	local taken = 0
-	while taken < n and not L.gone and pick.ends > 0 and pick.bytes < MOUTHFUL and not blocked(L) do
+	while taken < n and not L.gone and pick.ends > 0 and pick.gift.bytes < MOUTHFUL and not blocked(L) do
 		local t = task(head_id(L))
 		if fit(pick, t, L) then
-			local got = claim_one(t, pick.claim)
-			pick.tasks[#pick.tasks + 1] = got
-			pick.bytes = pick.bytes + #got[2] + #(got[3] or '')
+			claim_one(t, pick.claim, pick.gift)
 			taken = taken + 1
 		end
 	end
@@ -58,8 +52,10 @@ end
 
 -- simple reports whether a task of a lane can be taken in a run: it ranks as the lane does, and nothing is to be seen to.
 local function simple(t, L)
-	return t and not t.corrupt and t.state == 'ready' and not (t.group or t.startby or t.suspect) and (t.prio or 0) == L.prio
-		and (now - t.ready >= T.aged) == (L.aged or false)
+	if not t or t.corrupt or t.state ~= 'ready' or t.startby or t.suspect or (t.prio or 0) ~= L.prio then return false end
+	if (now - t.ready >= T.aged) ~= (L.aged or false) then return false end
+	local g = group(t.group)
+	return not g or not g.aborting
 end
 
 -- start makes a task of a run run: claim_one without what is done for all of them together. It returns what is the same for
@@ -69,7 +65,7 @@ local function start(t, L, claim, first, charge)
 	local waited = max(now - t.ready, 0)
 	t.epoch = (t.epoch or 0) + 1
 	t.nonce, t.worker, t.start, t.told = claim.nonce, claim.worker, now, t.asked and true
-	t.alone, t.saves, t.reason, t.state, t.charged = first or nil, nil, nil, 'running', charge or t.charged
+	t.alone, t.saves, t.reason, t.state, t.charged = first and not claim.company or nil, nil, nil, 'running', charge or t.charged
 	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
 	touch(t)
 	event(t, 'claimed')
@@ -93,73 +89,106 @@ local function take_slots(l, key, n)
 	for i, r in ipairs(l.rates or {}) do l.tats[i] = max(l.tats[i], now) + r.step * n end
 end
 
--- take_run takes up to n tasks of a lane at once, as so many turns would; 0 if turns have to be taken.
-local function take_run(pick, L, n)
-	local worker = pick.claim.worker
-	if L.ordered or not sole(L, pick.claim.kinds) then return 0 end
+-- PIECE is how many items a run reads at once: it may have enough after the first.
+local PIECE = 20
+
+-- read_items reads what was submitted of some tasks, up to a piece of them.
+local function read_items(ids, from)
+	local keys = {}
+	for i = from, min(from + PIECE - 1, #ids) do keys[#keys + 1] = P .. 'c:' .. ids[i] end
+	return call('MGET', unpack(keys))
+end
+
+-- start_run makes tasks of a lane run, the first ones up to one that has to be taken in its turn. What is done for all of them together is
+-- left to the caller: it returns how many they are, and what of them belongs into indexes.
+local function start_run(pick, L, ids, first)
 	local l = L.limit ~= '' and limit(L.limit) or nil
 	local charge = l and l.set and l.rates and #l.rates > 0
-	local members, ids = call('ZRANGE', ready_key(L), '0', str(min(n, CHUNK, room(l)) - 1)), {}
-	for i, m in ipairs(members) do ids[i] = sub(m, -16) end
-	local raws, like = fetch(ids), {}
-	local first = held_count(worker) == 0
-	local taken, holds, ends, strings, waited = {}, {}, {}, {}, 0
+	local raws, like, gift, submitted = fetch(ids), {}, pick.gift, nil
+	local taken, holds, ends, strings, waited = 0, {}, {}, {}, 0
 	for i, id in ipairs(ids) do
-		if pick.bytes >= MOUTHFUL then break end
+		if gift.bytes >= MOUTHFUL then break end
 		local raw = tasks[id] == nil and raws[i]
 		local one = raw and like[raw]
 		if one then
-			strings[#strings + 1] = P .. 't:' .. id
-			strings[#strings + 1] = one.text
-			told_tasks[id] = true
+			local n = #strings
+			strings[n + 1], strings[n + 2] = P .. 't:' .. id, one.text
+			notice_task(id)
 		else
 			one = start(task(id, raw), L, pick.claim, first and i == 1, charge)
 			if not one then break end
 			if raw and i > 1 then like[raw] = one end
 		end
-		waited = waited + one.waited
+		taken, waited = i, waited + one.waited
 		if one.deadline then
-			ends[#ends + 1] = one.deadline
-			ends[#ends + 1] = id
+			local n = #ends
+			ends[n + 1], ends[n + 2] = one.deadline, id
 		end
-		taken[i], holds[2 * i - 1], holds[2 * i] = members[i], '0', id
-		local item = call('GET', P .. 'c:' .. id)
-		pick.tasks[#pick.tasks + 1] = { id, one.packed, item }
-		pick.bytes = pick.bytes + #one.packed + #(item or '')
+		holds[2 * i - 1], holds[2 * i] = '0', id
+		if (i - 1) % PIECE == 0 then submitted = read_items(ids, i) end
+		gifts.add(gift, id, one.packed, submitted[(i - 1) % PIECE + 1])
 	end
-	if #taken == 0 then return 0 end
-	if l then take_slots(l, L.limit, #taken) end
+	if taken > 0 and l then take_slots(l, L.limit, taken) end
 	batch('MSET', nil, strings)
+	return taken, waited, holds, ends
+end
+
+-- take_run takes up to n tasks of a lane at once, as so many turns would; 0 if turns have to be taken. Where a run was short the next one
+-- looks at no more tasks than that: what it reads and cannot take is read again.
+local function take_run(pick, L, n, only)
+	local worker = pick.claim.worker
+	if L.ordered or not only and not sole(L, pick.claim.kinds) then return 0 end
+	n = min(n, L.look or CHUNK, room(L.limit ~= '' and limit(L.limit) or nil))
+	local members, ids = call('ZRANGE', ready_key(L), '0', str(n - 1)), {}
+	for i, m in ipairs(members) do ids[i] = sub(m, -16) end
+	local first = held_count(worker) == 0
+	local taken, waited, holds, ends = start_run(pick, L, ids, first)
+	L.look = taken == #ids and min(4 * (L.look or CHUNK), CHUNK) or max(taken, 1)
+	if taken == 0 then return 0 end
 	company(worker)
 	if first then
 		call('SADD', P .. 'holders', worker)
-		if #taken > 1 then
+		if taken > 1 then
 			local t = task(ids[1])
 			t.alone = nil
 			change(t)
 		end
 	end
-	held[worker] = held[worker] + #taken
-	batch('ZREM', ready_key(L), taken)
+	held[worker] = held[worker] + taken
+	for i = #members, taken + 1, -1 do members[i] = nil end
+	batch('ZREM', ready_key(L), members)
 	batch('ZADD', P .. 'held:' .. worker, holds)
 	batch('ZADD', P .. 'overdue', ends)
-	stat(L, 'claimed', #taken)
+	stat(L, 'claimed', taken)
 	stat(L, 'waited', waited)
-	tally(L.queue, 'ready', -#taken)
-	tally(L.queue, 'running', #taken)
+	tally(L.queue, 'ready', -taken)
+	tally(L.queue, 'running', taken)
 	next_head(L)
-	return #taken
+	return taken
+end
+
+-- only_lane returns the lane of a queue that has no other, if a claim can take from it as it stands: every turn is then its own.
+local function only_lane(queue, names, kinds)
+	local L = #names == 1 and lane_of(queue, names[1])
+	if not L or L.place ~= 'level' or L.ordered or (now - L.since >= T.aged) ~= (L.aged or false) then return nil end
+	for _, kind in ipairs(kinds) do
+		if kind == L.kind then return not blocked(L) and L or nil end
+	end
+	return nil
 end
 
 -- take_turns takes up to n tasks of a queue, lane by lane in turn.
-local function take_turns(pick, q)
+local function take_turns(pick, q, only)
 	local kinds, cursor, left, n = pick.claim.kinds, q.cursor or '', q.left or 0, q.slots
+	local L
 	while n > 0 do
-		local L = best(q.queue, kinds, cursor, left > 0)
+		if only and only.gone then return end
+		if only and L and blocked(only) then only = nil end
+		L = only or best(q.queue, kinds, cursor, left > 0)
 		if not L then return end
 		local full = weight(L)
 		local share = left > 0 and L.name == cursor and min(left, full) or full
-		local taken = take_run(pick, L, n)
+		local taken = take_run(pick, L, n, only)
 		if taken == 0 then taken = take_turn(pick, L, min(n, share)) end
 		if taken > 0 then
 			cursor, left = L.name, 0
@@ -169,19 +198,25 @@ local function take_turns(pick, q)
 			pick.lefts[q.queue] = left > 0 and left or nil
 		end
 		n = n - taken
-		if pick.ends <= 0 or pick.bytes >= MOUTHFUL then
+		if pick.ends <= 0 or pick.gift.bytes >= MOUTHFUL then
 			pick.more = true
 			return
 		end
 	end
-	pick.more = pick.more or best(q.queue, kinds, cursor) ~= nil
+	if pick.more or only and only.gone then return end
+	pick.more = L and not L.gone and not blocked(L) or best(q.queue, kinds, cursor) ~= nil
 end
 
 local function take_queue(pick, q)
-	reage(q.queue)
-	waken(q.queue, pick.claim.kinds)
+	local names = call('ZRANGE', P .. 'names:' .. q.queue, '0', '1')
+	if #names == 0 then return end
+	local only = only_lane(q.queue, names, pick.claim.kinds)
+	if not only then
+		reage(q.queue)
+		waken(q.queue, pick.claim.kinds)
+	end
 	deferred = {}
-	take_turns(pick, q)
+	take_turns(pick, q, only)
 	undefer()
 end
 
@@ -195,9 +230,9 @@ local function take_suspects(pick)
 				local L = lane_of(q.queue, name)
 				while L and n > 0 and not L.gone and pick.ends > 0 and not blocked(L) do
 					local t = task(head_id(L))
-					if t.solo and (not free or #pick.tasks > 0) then break end -- its turn comes when nothing else is held
+					if t.solo and (not free or #pick.gift.ids > 0) then break end -- its turn comes when nothing else is held
 					if fit(pick, t, L) then
-						pick.tasks[#pick.tasks + 1] = claim_one(t, pick.claim)
+						claim_one(t, pick.claim, pick.gift)
 						n = n - 1
 						if t.solo then return undefer() end
 					end
@@ -249,22 +284,24 @@ end
 
 run_claim = function(claim)
 	if not alive(claim.worker) then return dead(claim.worker) end
-	if claim.again then return { tasks = repeated(claim), again = true } end
-	local pick = { claim = claim, tasks = {}, cursors = {}, lefts = {}, ends = CHUNK, bytes = 0 }
+	if claim.again then return gifts.hand({ again = true }, repeated(claim)) end
+	local gift = gifts.new()
+	local pick = { claim = claim, gift = gift, cursors = {}, lefts = {}, ends = CHUNK }
 	local more = promote_due(CHUNK) == CHUNK
 	if claim.suspects then
 		take_suspects(pick)
 	else
 		for _, q in ipairs(claim.queues) do
-			if pick.bytes < MOUTHFUL then take_queue(pick, q) end
+			if pick.gift.bytes < MOUTHFUL then take_queue(pick, q) end
 		end
 	end
 	-- Each as the whole step leaves it: an end further on may have woken it.
-	for _, got in ipairs(pick.tasks) do
-		local t = tasks[got[1]]
-		if t then got[2] = pack_task(t) end
+	for i, id in ipairs(gift.ids) do
+		local t = tasks[id]
+		if t then gift.hots[i] = pack_task(t) end
 	end
-	return { tasks = pick.tasks, cursors = pick.cursors, lefts = pick.lefts, again = (pick.more or more) and true or nil, next = next_claim(claim) }
+	local res = { cursors = pick.cursors, lefts = pick.lefts, again = (pick.more or more) and true or nil, next = next_claim(claim) }
+	return gifts.hand(res, gift)
 end
 
 end

@@ -8,7 +8,10 @@ local function flush()
 	flush_notices()
 end
 
+-- answer ends a step. What was submitted of tasks follows the answer as it is stored: it need not be packed once more.
 local function answer(result)
 	flush()
-	return pack(result)
+	if not items then return pack(result) end
+	items[1] = pack(result)
+	return items
 end

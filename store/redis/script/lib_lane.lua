@@ -15,7 +15,31 @@ end
 
 local function head_id(L) return sub(L.head, -16) end
 
-local function lane_of(queue, name)
+-- behind reports whether a task comes after another in a lane that is not ordered, by priority and due alone.
+local function behind(m, other)
+	local prio, due = struct.unpack('>I8I8', m)
+	local other_prio, other_due = struct.unpack('>I8I8', other)
+	return prio > other_prio or prio == other_prio and due > other_due
+end
+
+local lane_of
+
+do -- Lua bounds how many names one scope may have
+
+local parts, known = {}, 0 -- what names of lanes say, of one step and the next
+
+-- parse takes the name of a lane apart.
+local function parse(name)
+	local p = parts[name]
+	if p then return p end
+	if known >= 1000 then parts, known = {}, 0 end
+	local kind, key, limit, mark = name:match('^([^%z]*)%z([^%z]*)%z([^%z]*)%z(.*)$')
+	p = { kind = kind, key = key, limit = limit, ordered = mark:find('o', 1, true), suspect = mark:find('s', 1, true) }
+	parts[name], known = p, known + 1
+	return p
+end
+
+lane_of = function(queue, name)
 	local k = queue .. '\0' .. name
 	local L = lanes[k]
 	if L == nil then
@@ -23,8 +47,8 @@ local function lane_of(queue, name)
 		if raw then
 			L = unpack_(raw)
 			L.queue, L.name, L.old_since = queue, name, L.since
-			L.kind, L.key, L.limit, L.mark = name:match('^([^%z]*)%z([^%z]*)%z([^%z]*)%z(.*)$')
-			L.ordered, L.suspect = L.mark:find('o', 1, true), L.mark:find('s', 1, true)
+			local p = parse(name)
+			L.kind, L.key, L.limit, L.ordered, L.suspect = p.kind, p.key, p.limit, p.ordered, p.suspect
 		else
 			L = false
 		end
@@ -33,9 +57,19 @@ local function lane_of(queue, name)
 	return L or nil
 end
 
+end
+
 local function ready_key(L) return P .. 'ready:' .. L.queue .. '\0' .. L.name end
 
 local function kind_key(what, queue, kind) return P .. what .. ':' .. queue .. '\0' .. kind end
+
+-- forget_age takes a lane out of where it stands by its age. A young one is not among the aged, unless the clock was stepped back: reage then
+-- meets it there. An aged one is, unless no claim has come since.
+local function forget_age(L)
+	if not L.old_since then return end
+	call('ZREM', P .. 'age:' .. L.queue, L.name)
+	if now - L.old_since >= T.aged then call('ZREM', P .. 'aged:' .. L.queue, L.name) end
+end
 
 local function level_key(L, token) return kind_key('level', L.queue, L.kind) .. '\0' .. token end
 
@@ -95,6 +129,10 @@ end
 
 end
 
+local next_head, enqueue_all
+
+do
+
 -- lead makes a task the first one of a lane.
 local function lead(L, m, t)
 	L.head, L.prio, L.since, L.charged = m, t.prio or 0, t.ready or 0, t.charged
@@ -106,14 +144,13 @@ local function drop_lane(L)
 	unplace(L)
 	call('HDEL', P .. 'lanes:' .. L.queue, L.name)
 	call('ZREM', P .. 'names:' .. L.queue, L.name)
-	call('ZREM', P .. 'age:' .. L.queue, L.name)
-	call('ZREM', P .. 'aged:' .. L.queue, L.name)
+	forget_age(L)
 	L.gone = true
 	lanes[k], dirty_lanes[k] = false, nil
 end
 
 -- next_head looks for the first task of a lane. An entry whose task is not ready there is taken out: a foreign hand left it.
-local function next_head(L)
+next_head = function(L)
 	while true do
 		local m = call('ZRANGE', ready_key(L), '0', '0')[1]
 		if not m then
@@ -143,7 +180,7 @@ local function new_lane(t, name)
 end
 
 -- enqueue_all puts tasks into their lane: scores and members, in pairs. t is one of them, and the others are like it but for the id.
-local function enqueue_all(t, list)
+enqueue_all = function(t, list)
 	local name = lane_name(t, t.suspect)
 	local L = lane_of(t.queue, name)
 	-- Who waits for work has found this lane empty or shut: of one that has been open all the while nobody need hear.
@@ -151,11 +188,14 @@ local function enqueue_all(t, list)
 	if not L then L = new_lane(t, name) end
 	batch('ZADD', ready_key(L), list)
 	if not L.head and #list == 2 then return lead(L, list[2], t) end
+	if L.head and not t.order and behind(list[2], L.head) then return end
 	local first = call('ZRANGE', ready_key(L), '0', '0')[1]
 	for i = 2, #list, 2 do
 		if list[i] == first then return lead(L, first, t) end
 	end
 	if not L.head then next_head(L) end -- a foreign hand left another one there
+end
+
 end
 
 local function enqueue(t) enqueue_all(t, { '0', member(t) }) end
@@ -187,26 +227,35 @@ local function flush_lanes()
 			place = L.place, token = L.token, aged = L.aged, head = L.head, prio = L.prio, since = L.since, charged = L.charged,
 		}))
 		if L.old_since ~= L.since then
-			L.old_since = L.since
 			local aged = now - L.since >= T.aged
+			if aged or now - (L.old_since or now) >= T.aged then forget_age(L) end
+			L.old_since = L.since
 			call('ZADD', P .. (aged and 'aged:' or 'age:') .. L.queue, str(L.since), L.name)
-			call('ZREM', P .. (aged and 'age:' or 'aged:') .. L.queue, L.name)
 		end
 	end
 	dirty_lanes = {}
 end
 
 -- reage moves the lanes of a queue whose head has come to count as aged, or no longer does since the clock was stepped back.
-local function reage(queue)
-	local border = str(now - T.aged)
-	for _, way in ipairs({ { 'age:', 'aged:', '-inf', border }, { 'aged:', 'age:', '(' .. border, '+inf' } }) do
-		for _, name in ipairs(call('ZRANGEBYSCORE', P .. way[1] .. queue, way[3], way[4], 'LIMIT', 0, CHUNK)) do
-			local L = lane_of(queue, name)
-			call('ZREM', P .. way[1] .. queue, name)
-			if L then
-				call('ZADD', P .. way[2] .. queue, str(L.since), name)
-				if L.place == 'level' then settle_lane(L) end
-			end
+local reage
+
+do
+
+local function regroup(queue, from, to, names)
+	for _, name in ipairs(names) do
+		local L = lane_of(queue, name)
+		call('ZREM', P .. from .. queue, name)
+		if L then
+			call('ZADD', P .. to .. queue, str(L.since), name)
+			if L.place == 'level' then settle_lane(L) end
 		end
 	end
+end
+
+reage = function(queue)
+	local border = str(now - T.aged)
+	regroup(queue, 'age:', 'aged:', call('ZRANGEBYSCORE', P .. 'age:' .. queue, '-inf', border, 'LIMIT', '0', '100'))
+	regroup(queue, 'aged:', 'age:', call('ZRANGEBYSCORE', P .. 'aged:' .. queue, '(' .. border, '+inf', 'LIMIT', '0', '100'))
+end
+
 end

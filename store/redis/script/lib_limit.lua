@@ -69,6 +69,7 @@ local function unshut(key)
 	for _, both in ipairs(call('SPOP', P .. 'shut:' .. key, UNSHUT)) do unpark_named(both) end
 	if call('EXISTS', P .. 'shut:' .. key) == 1 then
 		call('SADD', P .. 'reopened', key)
+		there.reopened = true
 	else
 		call('SREM', P .. 'reopened', key)
 	end
@@ -76,6 +77,7 @@ end
 
 -- unshut_more is asked when a claim finds nothing: are there lanes left that an open limit had shut?
 local function unshut_more()
+	if there.reopened == false then return false end
 	local key = call('SRANDMEMBER', P .. 'reopened')
 	if not key then return false end
 	unshut(key)
@@ -142,8 +144,16 @@ end
 
 -- pauses reports whether there is any.
 local function pauses()
-	if any_pause == nil then any_pause = call('EXISTS', P .. 'pauses') == 1 end
-	return any_pause
+	if there.pause == nil then
+		-- Mostly there are neither pauses nor weights nor limits that have opened, which a claim asks for next.
+		there.pause = call('EXISTS', P .. 'pauses', P .. 'weights', P .. 'reopened') > 0
+		if there.pause then
+			there.pause = call('EXISTS', P .. 'pauses') == 1
+		else
+			there.weight, there.reopened = false, there.reopened or false
+		end
+	end
+	return there.pause
 end
 
 -- breaks is about tasks that fail the rest of their line. It is one name: Lua bounds how many there may be.
@@ -212,6 +222,7 @@ local function park(L, why, at)
 	unplace(L)
 	L.place = 'wait'
 	dirty_lanes[L.queue .. '\0' .. L.name] = L
+	there.wait = {}
 	call('ZADD', kind_key('wait', L.queue, L.kind), at >= NEVER and '+inf' or str(at), L.name)
 	if why == 'limit' then
 		call('SADD', P .. 'shut:' .. L.limit, L.queue .. '\0' .. L.name)

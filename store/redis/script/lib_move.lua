@@ -3,16 +3,20 @@ local group, change_group, stage_member, bare_group -- see lib_group.lua
 
 local WAITING, LIVING, ASKED, ENDED = 0, 1, 2, 3 -- what is still to be done with a member of a group
 
+local exit, move
+
+do -- Lua bounds how many names one scope may have
+
 local TALLIED = { ready = true, scheduled = true, parked = true, running = true }
 
 -- exit takes a task out of where its state has put it. Leaving running frees the limit's slot and ends the ownership.
-local function exit(t)
+exit = function(t)
 	local state = t.state
 	if TALLIED[state] then tally(t.queue, state, -1) end
 	if state == 'ready' then
 		dequeue(t)
 	elseif state == 'scheduled' or state == 'parked' then
-		if t.due then call('ZREM', P .. 'due', t.id) end
+		call('ZREM', P .. (t.due and 'due' or 'idle'), t.id)
 		soonest = nil
 	elseif state == 'held' then
 		if t.stage == WAITING then stage_member(group(t.group), t, LIVING) end
@@ -33,7 +37,7 @@ local function add_due(t)
 	if call('ZRANGE', P .. 'due', '0', '0')[1] == t.id then notice_work(t.queue) end
 end
 
-local function move(t, to)
+move = function(t, to)
 	exit(t)
 	t.state = to
 	if to ~= 'held' and not terminal(to) then t.reason = nil end
@@ -43,7 +47,7 @@ local function move(t, to)
 		t.ready = now
 		enqueue(t)
 	elseif to == 'scheduled' or to == 'parked' then
-		if t.due then add_due(t) end
+		if t.due then add_due(t) else call('ZADD', P .. 'idle', '0', t.id) end
 	elseif to == 'held' then
 		if t.reason == 'group' then stage_member(group(t.group), t, WAITING) end
 	elseif to == 'running' then
@@ -52,6 +56,8 @@ local function move(t, to)
 		take(t)
 		if t.deadline then call('ZADD', P .. 'overdue', str(t.deadline), t.id) end
 	end
+end
+
 end
 
 -- make_ready makes a task ready that waits no longer for anything.

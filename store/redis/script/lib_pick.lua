@@ -39,7 +39,8 @@ local function waken(queue, kinds)
 	local any = false
 	for _, kind in ipairs(kinds) do
 		local key = kind_key('wait', queue, kind)
-		if call('EXISTS', key) == 1 then
+		if there.wait[key] == nil then there.wait[key] = call('EXISTS', key) == 1 end
+		if there.wait[key] then
 			local last = tonumber(call('HGET', P .. 'clocks', queue .. '\0' .. kind) or 0)
 			local to = now < last and '(+inf' or str(now)
 			if now < last or now - last > 1000000 then call('HSET', P .. 'clocks', queue .. '\0' .. kind, str(now)) end
@@ -172,13 +173,39 @@ local function company(worker)
 	end
 end
 
--- given is a task as a claimer gets it: what changes, without the history, and what was submitted.
-local function given(t)
-	return { t.id, pack_task(t), call('GET', P .. 'c:' .. t.id) }
+-- gifts is about tasks for a claimer, which are gathered in three lists: ids, what changes (without the history), and what was submitted. It
+-- is one name: Lua bounds how many there may be.
+local gifts = {}
+
+gifts.new = function() return { ids = {}, hots = {}, items = {}, bytes = 0 } end
+
+-- add adds a task to those for a claimer.
+gifts.add = function(gift, id, hot, item)
+	local n = #gift.ids + 1
+	gift.ids[n], gift.hots[n], gift.items[n] = id, hot, item or ''
+	gift.bytes = gift.bytes + #hot + #gift.items[n]
 end
 
--- claim_one makes a task run under a new fence.
-local function claim_one(t, claim)
+-- hand puts tasks for a claimer into an answer. Those that were submitted and claimed together are often the same but for the
+-- id: what they have in common is told once.
+gifts.hand = function(res, gift)
+	local hots, at, which = {}, {}, {}
+	for i, hot in ipairs(gift.hots) do
+		local n = at[hot]
+		if not n then
+			n = #hots + 1
+			hots[n], at[hot] = hot, n
+		end
+		which[i] = n
+	end
+	res.ids, res.hots, res.which = concat(gift.ids), hots, #hots > 1 and which or nil
+	items = items or { '' }
+	for i, item in ipairs(gift.items) do items[i + 1] = item end
+	return res
+end
+
+-- claim_one makes a task run under a new fence, and adds it to those for its claimer.
+local function claim_one(t, claim, gift)
 	stat(t, 'claimed')
 	stat(t, 'waited', max(now - t.ready, 0)) -- the clock may have been stepped back
 	exit(t)
@@ -196,7 +223,7 @@ local function claim_one(t, claim)
 	t.state = 'nowhere'
 	move(t, 'running')
 	event(t, 'claimed')
-	return given(t)
+	gifts.add(gift, t.id, pack_task(t), call('GET', P .. 'c:' .. t.id))
 end
 
 -- fit ends what must not run: an unreadable record, a member of an aborted group, a task that was not started in time.

@@ -26,6 +26,10 @@ local function valid(out)
 	return nil
 end
 
+local settle
+
+do -- Lua bounds how many names one scope may have
+
 -- write_outcome stores what an outcome brings along: entries, consumed messages, progress, groups and follow-ups.
 local function write_outcome(t, out)
 	set_entries(t, out.entries)
@@ -76,7 +80,7 @@ local function go_on(t, out)
 end
 
 -- settle applies an outcome to a running task.
-local function settle(t, out)
+settle = function(t, out)
 	local kind = out.kind
 	t.sepoch, t.snonce, t.skind = t.epoch, t.nonce, kind
 	stat(t, 'ran', max(now - t.start, 0))
@@ -95,6 +99,8 @@ local function settle(t, out)
 	else
 		go_on(t, out)
 	end
+end
+
 end
 
 local function settle_staged(t)

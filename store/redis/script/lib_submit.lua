@@ -16,6 +16,8 @@ local function stands(t)
 	return { id = t.id, state = seen_as(t), existed = true, finger = cold(t.id).finger }
 end
 
+do -- Lua bounds how many names one scope may have
+
 -- create makes the record of a task that may be stored. raw is the item as it came, if nothing in it was changed.
 local function create(id, item, raw)
 	local t = from_item(item)
@@ -87,6 +89,8 @@ submit_item = function(id, item, raw, follow)
 	return { id = id, state = t.state, finger = item.finger, replaced = replaced }
 end
 
+end
+
 -- ask wants a task to end from outside: one that waits ends, one that runs is asked, an owned one is made ready to end itself.
 ask = function(t, reason)
 	if t.corrupt or terminal(t.state) then return end
@@ -120,5 +124,6 @@ local function end_corrupt(t, state)
 	t.keeps = call('EXISTS', P .. 'keeps:' .. t.id) == 1 or nil
 	call('ZREM', P .. 'startby', t.id)
 	call('ZREM', P .. 'overdue', t.id)
+	call('ZREM', P .. 'idle', t.id)
 	finish(t, 'failed', 'corrupt', nil, T.corrupt)
 end

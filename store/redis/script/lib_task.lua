@@ -29,6 +29,17 @@ local function decode(raw)
 	return m
 end
 
+-- fetch reads records as they are stored, all at once: false where there is none.
+local function fetch(ids)
+	local keys = {}
+	for i, id in ipairs(ids) do keys[i] = P .. 't:' .. id end
+	return #keys > 0 and call('MGET', unpack(keys)) or {}
+end
+
+local task
+
+do -- Lua bounds how many names one scope may have
+
 local function read_task(id)
 	local raw = redis.pcall('GET', P .. 't:' .. id)
 	if not raw then return nil end
@@ -38,16 +49,9 @@ end
 
 local function legible(t) return t and type(t.state) == 'string' and type(t.queue) == 'string' and type(t.kind) == 'string' end
 
--- fetch reads records as they are stored, all at once: false where there is none.
-local function fetch(ids)
-	local keys = {}
-	for i, id in ipairs(ids) do keys[i] = P .. 't:' .. id end
-	return #keys > 0 and call('MGET', unpack(keys)) or {}
-end
-
 -- task returns a record, or nil. Of one that cannot be read it tells what was submitted, and marks it as corrupt. raw is what
 -- fetch has read of it, if it has.
-local function task(id, raw)
+task = function(id, raw)
 	if not id then return nil end
 	local t = tasks[id]
 	if t == nil then
@@ -64,6 +68,8 @@ local function task(id, raw)
 		tasks[id] = t
 	end
 	return t or nil
+end
+
 end
 
 local function terminal(state) return state == 'done' or state == 'failed' or state == 'cancelled' end
@@ -84,7 +90,7 @@ local function touch(t)
 	t.ver = (t.ver or 0) + 1
 	t.upd = now
 	change(t)
-	told_tasks[t.id] = true
+	notice_task(t.id)
 end
 
 -- event adds a line to a history, of which the newest are kept.
@@ -126,14 +132,18 @@ end
 
 -- Entries of a checkpoint are a hash; false removes one.
 local function set_entries(t, entries)
+	local list = {}
 	for name, value in pairs(entries or {}) do
+		local n = #list
 		if value then
-			call('HSET', P .. 'e:' .. t.id, name, value)
-			t.entries = true
+			list[n + 1], list[n + 2] = name, value
 		elseif t.entries then
 			call('HDEL', P .. 'e:' .. t.id, name)
 		end
 	end
+	if #list == 0 then return end
+	batch('HSET', P .. 'e:' .. t.id, list)
+	t.entries = true
 end
 
 -- The inbox is a hash by message id. A message that was consumed leaves its id behind.

@@ -5,7 +5,7 @@
 local k = P .. 'probe'
 local refused = {}
 for _, cmd in ipairs({
-	{ 'SET', k, '1' }, { 'GET', k }, { 'MSET', k, '1' }, { 'MGET', k }, { 'EXISTS', k }, { 'DEL', k },
+	{ 'SET', k, '1' }, { 'GET', k }, { 'MSET', k, '1' }, { 'MSETNX', k, '1' }, { 'MGET', k }, { 'EXISTS', k }, { 'DEL', k },
 	{ 'HSET', k, 'f', '1' }, { 'HGET', k, 'f' }, { 'HMGET', k, 'f' }, { 'HGETALL', k }, { 'HEXISTS', k, 'f' }, { 'HKEYS', k }, { 'HINCRBY', k, 'f', '1' },
 	{ 'HDEL', k, 'f' }, { 'DEL', k },
 	{ 'SADD', k, 'm' }, { 'SMEMBERS', k }, { 'SRANDMEMBER', k }, { 'SREM', k, 'm' }, { 'SPOP', k, '1' }, { 'DEL', k },
