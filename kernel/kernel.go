@@ -75,7 +75,7 @@ type Kernel struct {
 	appetite appetite
 	suspects suspects
 	watching bool
-	waiters  map[ID][]Signal
+	waiters  map[ID][]waiter
 	onStop   []func()
 	swept    time.Time // when the last recovery pass was answered
 }
@@ -100,7 +100,7 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 		kick: cfg.Env.NewSignal(), beatNow: cfg.Env.NewSignal(), sweep: cfg.Env.NewSignal(),
 		tickNow: cfg.Env.NewSignal(), limitNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),
 		handlers: map[string]Handler{}, bounds: map[string]*bound{}, state: Idle,
-		runs: map[store.Fence]*Run{}, used: map[string]int{}, waiters: map[ID][]Signal{},
+		runs: map[store.Fence]*Run{}, used: map[string]int{}, waiters: map[ID][]waiter{},
 		appetite: appetite{cursors: map[string]string{}, full: map[string]bool{}}, suspects: suspects{allow: 1},
 	}
 	for _, l := range cfg.Limits {

@@ -127,6 +127,7 @@ func (k *Kernel) report(ctx context.Context, res store.RecoverResult) {
 
 // promote does what time has made ripe, chunk by chunk.
 func (k *Kernel) promote(ctx context.Context) {
+	pause := k.env.NewSignal()
 	for range passLimit {
 		var res store.PromoteResult
 		err := k.call(ctx, k.cfg.CallTimeout, func(ctx context.Context) (err error) {
@@ -135,6 +136,9 @@ func (k *Kernel) promote(ctx context.Context) {
 		})
 		if err != nil || !res.More {
 			return // the next beat says so again
+		}
+		if res.Due+res.Freed+res.Expired+res.Aborted+res.Marked == 0 {
+			pause.Wait(ctx, k.jitter(yieldFirst)) // others are about to write what is ripe: they must commit first
 		}
 	}
 	k.sweep.Notify() // a large group has opened: go on at once, after a look at the clock

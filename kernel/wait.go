@@ -20,9 +20,10 @@ func (k *Kernel) Wait(ctx context.Context, id ID) (Task, error) {
 	return k.WaitFor(ctx, id, func(*Task) bool { return false })
 }
 
-// WaitFor is Wait that returns also as soon as enough says so: for what is not an ending, as being held is not.
+// WaitFor is Wait that returns also as soon as enough says so: for a rest that is not an ending, as being held is not. A task that is
+// ready or runs may go by unseen.
 func (k *Kernel) WaitFor(ctx context.Context, id ID, enough func(*Task) bool) (Task, error) {
-	signal := k.follow(id)
+	signal := k.follow(id, true)
 	defer k.unfollow(id, signal)
 	for {
 		t, err := k.record(ctx, id)
@@ -49,7 +50,7 @@ type Follower struct {
 
 // Follow begins to listen for changes of a task, without reading it: what changes after Follow has returned is told by Wait.
 // It must be closed.
-func (k *Kernel) Follow(id ID) *Follower { return &Follower{k: k, id: id, signal: k.follow(id)} }
+func (k *Kernel) Follow(id ID) *Follower { return &Follower{k: k, id: id, signal: k.follow(id, false)} }
 
 // Wait blocks until the task may have changed since Follow or the last Wait (true), or d has passed or ctx has ended (false). A
 // negative d means no time limit. It reads nothing. It is told by the store, and a notice may be lost: look now and then all the same.
@@ -58,10 +59,16 @@ func (f *Follower) Wait(ctx context.Context, d time.Duration) bool { return f.si
 // Close ends it.
 func (f *Follower) Close() { f.k.unfollow(f.id, f.signal) }
 
-func (k *Kernel) follow(id ID) Signal {
+// waiter is one who is told of changes of a task.
+type waiter struct {
+	signal Signal
+	rest   bool // it waits for the task to come to rest: one that is ready or runs does not concern it
+}
+
+func (k *Kernel) follow(id ID, rest bool) Signal {
 	signal := k.env.NewSignal()
 	k.mu.Lock()
-	k.waiters[id] = append(k.waiters[id], signal)
+	k.waiters[id] = append(k.waiters[id], waiter{signal, rest})
 	start := !k.watching && !k.closed
 	if start {
 		k.watching = true
@@ -77,7 +84,7 @@ func (k *Kernel) unfollow(id ID, signal Signal) {
 	k.store.Unfollow(id)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	rest := slices.DeleteFunc(k.waiters[id], func(s Signal) bool { return s == signal })
+	rest := slices.DeleteFunc(k.waiters[id], func(w waiter) bool { return w.signal == signal })
 	if len(rest) == 0 {
 		delete(k.waiters, id)
 		return
@@ -120,8 +127,8 @@ func (k *Kernel) hint() {
 	k.appetite.wake()
 	ids := slices.SortedFunc(maps.Keys(k.waiters), func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
 	for _, id := range ids { // in one order: the simulation runs a seed the same way each time
-		for _, s := range k.waiters[id] {
-			s.Notify()
+		for _, w := range k.waiters[id] {
+			w.signal.Notify()
 		}
 	}
 	k.mu.Unlock()
@@ -142,8 +149,10 @@ func (k *Kernel) notice(n store.Notice) {
 		k.beatNow.Notify() // the beat tells which run, and why
 	case store.NoticeTask:
 		k.mu.Lock()
-		for _, s := range k.waiters[n.Task] {
-			s.Notify()
+		for _, w := range k.waiters[n.Task] {
+			if !w.rest || !n.Moving {
+				w.signal.Notify()
+			}
 		}
 		k.mu.Unlock()
 	}

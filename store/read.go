@@ -61,6 +61,9 @@ type Notice struct {
 	Kind  NoticeKind
 	Queue string // NoticeWork
 	Task  ID     // NoticeTask, NoticeAsked
+	// Moving says of NoticeTask that the change has left the task ready or running: who waits for its rest need not look. An ending that
+	// comes after it is told by a notice of its own. False says nothing.
+	Moving bool
 }
 
 // NoticeKind says what a notice hints at.

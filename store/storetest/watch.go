@@ -83,11 +83,12 @@ func (v *watcher) take(n store.Notice) {
 	}
 }
 
+// has tells whether a notice has come that everybody heeds who waits for what it tells: one that is Moving is none of an ending.
 func (v *watcher) has(kind store.NoticeKind, queue string, task store.ID) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, n := range v.notices {
-		if n.Kind == kind && (queue == "" || n.Queue == queue) && (task.IsZero() || n.Task == task) {
+		if n.Kind == kind && (queue == "" || n.Queue == queue) && (task.IsZero() || n.Task == task) && !n.Moving {
 			return true
 		}
 	}
