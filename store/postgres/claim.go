@@ -3,9 +3,11 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/outlast-go/outlast/store"
@@ -22,6 +24,7 @@ type claimWire struct {
 	Suspects int         `json:"suspects"`
 	Company  bool        `json:"company"`
 	Aged     int64       `json:"aged"`
+	Trusting bool        `json:"trusting,omitempty"` // that all records can be read
 }
 
 type queueWire struct {
@@ -87,8 +90,20 @@ func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimR
 	return got.result(tasks), nil
 }
 
-// exchange sends a request that claims. Tasks come first, and then the answer.
-func (s *Store) exchange(ctx context.Context, req any, claim *claimWire, res any) (tasks []store.Task, err error) {
+// exchange sends a request that claims. It is made anew if it meets a record that cannot be read: nothing was done.
+func (s *Store) exchange(ctx context.Context, req any, claim *claimWire, res any) ([]store.Task, error) {
+	claim.Trusting = true
+	tasks, err := s.exchangeNow(ctx, req, claim, res)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "OL001" {
+		claim.Trusting = false
+		tasks, err = s.exchangeNow(ctx, req, claim, res)
+	}
+	return tasks, err
+}
+
+// exchangeNow makes the call. Tasks come first, and then the answer.
+func (s *Store) exchangeNow(ctx context.Context, req any, claim *claimWire, res any) (tasks []store.Task, err error) {
 	text, err := json.Marshal(req)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
@@ -98,13 +113,15 @@ func (s *Store) exchange(ctx context.Context, req any, claim *claimWire, res any
 		return nil, err
 	}
 	defer rows.Close()
+	var r row
 	var unread []int
+	targets := append([]any{nil}, r.taken()...) // nil takes no notice of a column
 	for rows.Next() {
 		if raw := rows.RawValues(); raw[0] != nil {
 			var meta []byte
-			targets := make([]any, len(raw)) // nil takes no notice of a column
-			targets[0] = &meta
-			if err := rows.Scan(targets...); err != nil {
+			alone := make([]any, len(raw))
+			alone[0] = &meta
+			if err := rows.Scan(alone...); err != nil {
 				return nil, err
 			}
 			if err := json.Unmarshal(meta, res); err != nil {
@@ -112,15 +129,14 @@ func (s *Store) exchange(ctx context.Context, req any, claim *claimWire, res any
 			}
 			continue
 		}
-		r := row{state: string(store.Running)}
-		r.t.Worker, r.nonce = claim.Worker, pgtype.UUID{Bytes: claim.Nonce, Valid: true}
-		if err := rows.Scan(append([]any{nil}, r.taken()...)...); err != nil {
+		r = row{state: string(store.Running), nonce: pgtype.UUID{Bytes: claim.Nonce, Valid: true}, t: store.Task{Worker: claim.Worker}}
+		if err := rows.Scan(targets...); err != nil {
 			return nil, err
 		}
-		if _, ok := decodeRest(r.rest); !ok {
-			unread = append(unread, len(tasks))
-		}
 		tasks = append(tasks, r.task())
+		if !r.whole {
+			unread = append(unread, len(tasks)-1)
+		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -159,7 +159,7 @@ func open(ctx context.Context, p place, pool *pgxpool.Pool) (*Store, error) {
 	}
 	s.watch = newWatch(s)
 	s.notify = newNotifier(s)
-	s.saves = newSaves(s)
+	s.saves = newSaves(ctx, s)
 	if !p.cfg.Pooler {
 		s.session = newSession(s, dialled.ConnConfig)
 	}

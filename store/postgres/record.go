@@ -32,6 +32,7 @@ type row struct {
 	order                                string
 	round, attempts, crashes, crashRun   int64
 	priority, timeout, retention         int64
+	whole                                bool // the rest could be decoded
 }
 
 func (r *row) targets() []any {
@@ -65,7 +66,7 @@ func (r *row) taken() []any {
 func (r *row) task() store.Task {
 	t := r.t
 	spec, ok := decodeRest(r.rest)
-	if !ok {
+	if r.whole = ok; !ok {
 		spec = r.s
 		spec.Order, spec.Priority = store.Order(r.order), int(r.priority)
 		spec.Timeout, spec.Retention = time.Duration(r.timeout), time.Duration(r.retention)

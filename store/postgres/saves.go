@@ -45,8 +45,8 @@ type saveManyAnswer struct {
 	Saved map[string]string `json:"saved"`
 }
 
-func newSaves(s *Store) *saves {
-	life, stop := context.WithCancel(context.Background())
+func newSaves(ctx context.Context, s *Store) *saves {
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	return &saves{s: s, stop: stop, flush: func(batch []*saving) { s.saveMany(life, batch) }}
 }
 
@@ -105,7 +105,7 @@ func (s *Store) saveMany(life context.Context, batch []*saving) {
 	waiting.Store(int64(len(batch)))
 	req := saveManyRequest{Horizon: int64(s.cfg.Timing.Horizon)}
 	for _, t := range batch {
-		stop := context.AfterFunc(t.ctx, func() {
+		stop := context.AfterFunc(t.ctx, func() { //nolint:contextcheck // of one of those who wait
 			if waiting.Add(-1) == 0 {
 				cancel()
 			}
@@ -137,7 +137,7 @@ func (s *Store) saveOne(life context.Context, t *saving) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
 	defer context.AfterFunc(life, cancel)()
-	t.answer(s.call(ctx, "save", t.wire, &t.got))
+	t.answer(s.call(ctx, "save", t.wire, &t.got)) //nolint:contextcheck // of the one who waits
 }
 
 // answer lets the caller go.
