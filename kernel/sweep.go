@@ -130,7 +130,7 @@ const promoteMore = 250
 
 // promote does what time has made ripe, chunk by chunk.
 func (k *Kernel) promote(ctx context.Context) {
-	chunk := 0
+	chunk, pause := 0, k.env.NewSignal()
 	for range passLimit {
 		var res store.PromoteResult
 		err := k.call(ctx, k.cfg.CallTimeout, func(ctx context.Context) (err error) {
@@ -141,6 +141,9 @@ func (k *Kernel) promote(ctx context.Context) {
 			return // the next beat says so again
 		}
 		chunk = promoteMore
+		if res.Due+res.Freed+res.Expired+res.Aborted+res.Marked == 0 {
+			pause.Wait(ctx, k.jitter(yieldFirst)) // others are about to write what is ripe: they must commit first
+		}
 	}
 	k.sweep.Notify() // a large group has opened: go on at once, after a look at the clock
 }

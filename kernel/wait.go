@@ -20,7 +20,7 @@ func (k *Kernel) Wait(ctx context.Context, id ID) (Task, error) {
 	return k.WaitFor(ctx, id, func(*Task) bool { return false })
 }
 
-// WaitFor is Wait that returns also as soon as enough says so: for what is not an ending, as being held is not. It may not be asked
+// WaitFor is Wait that returns also as soon as enough says so: for a rest that is not an ending, as being held is not. It may not be asked
 // about a task on its way: one that is ready, runs, or waits for a time or a wake.
 func (k *Kernel) WaitFor(ctx context.Context, id ID, enough func(*Task) bool) (Task, error) {
 	signal := k.follow(id, true)
@@ -59,19 +59,10 @@ func (f *Follower) Wait(ctx context.Context, d time.Duration) bool { return f.si
 // Close ends it.
 func (f *Follower) Close() { f.k.unfollow(f.id, f.signal) }
 
-// waiter is told of changes of a task.
+// waiter is one who is told of changes of a task.
 type waiter struct {
 	signal Signal
-	rest   bool // not of those that leave it on its way
-}
-
-// concerns reports whether a waiter must look at a task that stands so; empty: that is not known.
-func (w waiter) concerns(state store.State) bool {
-	switch state {
-	case store.Scheduled, store.Ready, store.Running, store.Parked:
-		return !w.rest
-	}
-	return true
+	rest   bool // it waits for the task to come to rest: one on its way does not concern it
 }
 
 func (k *Kernel) follow(id ID, rest bool) Signal {
@@ -103,10 +94,15 @@ func (k *Kernel) unfollow(id ID, signal Signal) {
 
 // watchWork listens for work and requests, for each incarnation of this worker anew. Run ends the last one.
 func (k *Kernel) watchWork(ctx context.Context) {
+	queues := make([]string, 0, len(k.cfg.Slots))
+	for queue := range k.cfg.Slots {
+		queues = append(queues, queue)
+	}
+	slices.Sort(queues)
 	pause := k.env.NewSignal()
 	for ctx.Err() == nil {
 		w := k.present()
-		k.watch(w.listen, w.id, k.queues)
+		k.watch(w.listen, w.id, queues)
 		pause.Wait(ctx, k.cfg.Beat) // until the next incarnation has joined
 	}
 }
@@ -154,7 +150,7 @@ func (k *Kernel) notice(n store.Notice) {
 	case store.NoticeTask:
 		k.mu.Lock()
 		for _, w := range k.waiters[n.Task] {
-			if w.concerns(n.State) {
+			if !w.rest || !n.Moving {
 				w.signal.Notify()
 			}
 		}

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,56 @@ func TestRunsTellTheTimeOfTheStore(t *testing.T) {
 		}
 		if list, err := k.Messages(t.Context(), task); err != nil || len(list) != 1 || string(list[0].Body) != "b" {
 			t.Errorf("Messages = %v, %v; want the one", list, err)
+		}
+	})
+}
+
+// tale is a store that says of a task that it is ready or runs whenever something is told of it, as long as it has not ended.
+type tale struct {
+	store.Store
+	gets atomic.Int64
+}
+
+func (s *tale) Get(ctx context.Context, id store.ID) (store.Task, error) {
+	s.gets.Add(1)
+	return s.Store.Get(ctx, id)
+}
+
+func (s *tale) Watch(ctx context.Context, worker string, queues []string, fn func(store.Notice)) error {
+	return s.Store.Watch(ctx, worker, queues, func(n store.Notice) {
+		if n.Kind == store.NoticeTask {
+			task, err := s.Store.Get(ctx, n.Task)
+			n.Moving = err == nil && !task.State.Terminal()
+		}
+		fn(n)
+	})
+}
+
+// Who waits for the end of a task does not look at it while it is told that the task goes on; who follows it is told of every change.
+func TestAWaiterDoesNotLookAtATaskThatGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := &tale{Store: memory.New(memory.Config{})}
+		k, _ := kerneltest.StartOn(t, st, kernel.Config{}, handlers{"x": func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
+			for i := range 10 {
+				<-time.After(10 * time.Millisecond)
+				if err := r.Save(ctx, map[string][]byte{"n": {byte(i)}}); err != nil {
+					return kernel.Outcome{}, err
+				}
+			}
+			return kernel.Done(nil), nil
+		}})
+		id := submit(t, k, kernel.Spec{Kind: "x"})
+		f := k.Follow(id)
+		defer f.Close()
+		if _, err := k.Wait(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if n := st.gets.Load(); n > 5 { // when it came, when it began to listen, and at the end
+			t.Errorf("the waiter looked %d times, at a task that was saved 10 times", n)
+		}
+		if !f.Wait(t.Context(), time.Second) {
+			t.Error("who follows the task was told of nothing")
 		}
 	})
 }

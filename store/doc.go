@@ -145,7 +145,7 @@
 //
 // Notices are hints, and may be lost. A task that becomes ready, a slot or an order that becomes free, a pause that ends and a
 // task that is due sooner than every other are noticed as work; a change of a followed task, and a request to a running one, each
-// as such. The notice of a change may tell where it left the task; one that does not asks to look.
+// as such. The notice of a change may say that the task goes on (Moving); its end is noticed by itself.
 //
 // # Resealing
 //

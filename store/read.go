@@ -61,7 +61,9 @@ type Notice struct {
 	Kind  NoticeKind
 	Queue string // NoticeWork
 	Task  ID     // NoticeTask, NoticeAsked
-	State State  // NoticeTask: where the task stood after the change, if the store can tell without a look; else empty
+	// Moving says of NoticeTask that the change has left the task on its way, neither ended nor held: who waits for its rest need not look.
+	// An end that comes after it is told by a notice of its own. False says nothing.
+	Moving bool
 }
 
 // NoticeKind says what a notice hints at.

@@ -2,13 +2,18 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/outlast-go/outlast/store"
 )
 
-// claimWire is what the function claim takes.
+// claimWire is a claim, as the functions take it.
 type claimWire struct {
 	Horizon  int64       `json:"horizon"`
 	Worker   string      `json:"worker"`
@@ -19,6 +24,7 @@ type claimWire struct {
 	Suspects int         `json:"suspects"`
 	Company  bool        `json:"company"`
 	Aged     int64       `json:"aged"`
+	Trusting bool        `json:"trusting,omitempty"` // that all records can be read
 }
 
 type queueWire struct {
@@ -41,12 +47,19 @@ func (s *Store) claimWire(req *store.ClaimRequest) *claimWire {
 	return w
 }
 
-// claimAnswer is what it returns.
+// exchangeRequest is what the function exchange takes.
+type exchangeRequest struct {
+	Horizon int64      `json:"horizon"`
+	Claim   *claimWire `json:"claim"`
+}
+
+// claimAnswer is what it returns besides tasks.
 type claimAnswer struct {
 	answer
-	Again   bool              `json:"again"`
-	Cursors map[string]string `json:"cursors"`
-	Next    int64             `json:"next"`
+	Again    bool              `json:"again"`
+	Cursors  map[string]string `json:"cursors"`
+	Next     int64             `json:"next"`
+	ClaimErr string            `json:"claim_err"`
 }
 
 func (a *claimAnswer) result(tasks []store.Task) store.ClaimResult {
@@ -62,18 +75,78 @@ func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimR
 	var tasks []store.Task
 	err := patiently(ctx, func() (err error) {
 		got = claimAnswer{}
-		tasks, err = askTasks(ctx, s.pool, s.q.get("claim"), s.claimWire(&req), &got)
+		wire := s.claimWire(&req)
+		tasks, err = s.exchange(ctx, exchangeRequest{Horizon: wire.Horizon, Claim: wire}, wire, &got)
 		return err
 	})
 	switch {
 	case err != nil:
 		return store.ClaimResult{}, s.tell("claim", err)
-	case got.Err != "":
+	case got.ClaimErr != "":
 		return store.ClaimResult{}, deadError(req.Worker)
 	}
 	s.publishWire(got.Hints)
 	s.moved(len(tasks))
 	return got.result(tasks), nil
+}
+
+// exchange sends a request that claims. It is made anew if it meets a record that cannot be read: nothing was done.
+func (s *Store) exchange(ctx context.Context, req any, claim *claimWire, res any) ([]store.Task, error) {
+	claim.Trusting = true
+	tasks, err := s.exchangeNow(ctx, req, claim, res)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "OL001" {
+		claim.Trusting = false
+		tasks, err = s.exchangeNow(ctx, req, claim, res)
+	}
+	return tasks, err
+}
+
+// exchangeNow makes the call. Tasks come first, and then the answer.
+func (s *Store) exchangeNow(ctx context.Context, req any, claim *claimWire, res any) (tasks []store.Task, err error) {
+	text, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	rows, err := s.pool.Query(ctx, s.q.get("exchange"), string(text))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var r row
+	var unread []int
+	targets := append([]any{nil}, r.taken()...) // nil takes no notice of a column
+	for rows.Next() {
+		if raw := rows.RawValues(); raw[0] != nil {
+			var meta []byte
+			alone := make([]any, len(raw))
+			alone[0] = &meta
+			if err := rows.Scan(alone...); err != nil {
+				return nil, err
+			}
+			if err := json.Unmarshal(meta, res); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		r = row{state: string(store.Running), nonce: pgtype.UUID{Bytes: claim.Nonce, Valid: true}, t: store.Task{Worker: claim.Worker}}
+		if err := rows.Scan(targets...); err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, r.task())
+		if !r.whole {
+			unread = append(unread, len(tasks)-1)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for _, i := range unread { // its columns still stand
+		if tasks[i], err = s.Get(ctx, tasks[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	return tasks, nil
 }
 
 func deadError(worker string) error { return fmt.Errorf("worker %s: %w", worker, store.ErrDead) }

@@ -13,7 +13,7 @@ type fenceWire struct {
 	ID      wireID       `json:"id"`
 	Epoch   int64        `json:"epoch"`
 	Nonce   wireID       `json:"nonce"`
-	Quick   bool         `json:"quick,omitempty"` // it is done and brings nothing but a result
+	Quick   bool         `json:"quick,omitempty"` // it is done and brings nothing but a result, entries and progress
 	Out     *wireOutcome `json:"out,omitempty"`
 }
 
@@ -21,14 +21,14 @@ type completeRequest struct {
 	Horizon int64       `json:"horizon"`
 	Items   []fenceWire `json:"items"`
 	Quick   bool        `json:"quick,omitempty"` // some item is
+	Plain   bool        `json:"plain,omitempty"` // all of them are
 	Brief   bool        `json:"brief"`           // no word of the items if all of them are done so
 	Claim   *claimWire  `json:"claim,omitempty"`
 }
 
 type completeAnswer struct {
 	claimAnswer
-	Items    [][]any `json:"items"`
-	ClaimErr string  `json:"claim_err"`
+	Items [][]any `json:"items"`
 }
 
 // Complete ends runs by their outcomes.
@@ -87,7 +87,7 @@ func (s *Store) complete(ctx context.Context, req store.CompleteRequest) (store.
 		err = ask(ctx, s.pool, s.q.get("complete"), wire, &got)
 	} else {
 		wire.Claim = s.claimWire(req.Claim)
-		tasks, err = askTasks(ctx, s.pool, s.q.get("complete_claim"), wire, &got)
+		tasks, err = s.exchange(ctx, wire, wire.Claim, &got)
 	}
 	if err != nil {
 		return store.CompleteResult{}, err
@@ -115,7 +115,7 @@ func (s *Store) complete(ctx context.Context, req store.CompleteRequest) (store.
 
 // completeRequest prepares the items; those that can never be applied are sent for their fences alone, and said why in their place.
 func (s *Store) completeRequest(items []store.Completion) (completeRequest, []error) {
-	wire := completeRequest{Horizon: int64(s.cfg.Timing.Horizon), Items: []fenceWire{}, Brief: true}
+	wire := completeRequest{Horizon: int64(s.cfg.Timing.Horizon), Items: []fenceWire{}, Brief: true, Plain: len(items) > 0}
 	bad := make([]error, len(items))
 	times := map[store.ID]int{}
 	for i := range items {
@@ -128,11 +128,15 @@ func (s *Store) completeRequest(items []store.Completion) (completeRequest, []er
 		case bad[i] != nil:
 			f.Out = &wireOutcome{Kind: clean(string(c.Outcome.Kind)), Bad: true}
 		case times[c.Fence.ID] == 1 && plainDone(&c.Outcome):
-			f.Out = &wireOutcome{Kind: string(c.Outcome.Kind), Reason: clean(c.Outcome.Reason), Result: c.Outcome.Result}
+			f.Out = &wireOutcome{
+				Kind: string(c.Outcome.Kind), Reason: clean(c.Outcome.Reason), Result: c.Outcome.Result,
+				Progress: prepareProgress(c.Outcome.Progress), Entries: prepareEntries(c.Outcome.Entries),
+			}
 			f.Quick, wire.Quick = true, true
 		default:
 			f.Out = prepareOutcome(&c.Outcome)
 		}
+		wire.Plain = wire.Plain && f.Quick
 		wire.Items = append(wire.Items, f)
 	}
 	return wire, bad

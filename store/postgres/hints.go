@@ -13,6 +13,7 @@ type wireHints struct {
 	Work  string `json:"work"`  // queues, each between two \x01
 	All   string `json:"all"`   // a limit or a pause has changed, and it may open any queue
 	Tasks string `json:"tasks"` // ids, each before a space
+	Rest  string `json:"rest"`  // those of them that may have come to rest
 	Asked string `json:"asked"` // id, space, worker, \x01
 }
 
@@ -22,8 +23,23 @@ type hints struct {
 	Many   bool        `json:"m,omitempty"` // more tasks than it is worth to name
 	Queues []string    `json:"w,omitempty"`
 	Tasks  []string    `json:"t,omitempty"`
+	Moves  string      `json:"v,omitempty"` // of each of Tasks: m if it is ready or runs. Shorter: that is not known of the others
 	Asked  [][2]string `json:"a,omitempty"` // task and worker
+	From   string      `json:"f,omitempty"` // the handle that has told its own watchers already
 }
+
+// task adds a task that has changed.
+func (h *hints) task(id string, moves bool) {
+	mark := "-"
+	if moves {
+		mark = "m"
+	}
+	h.Moves += strings.Repeat("-", len(h.Tasks)-len(h.Moves)) + mark
+	h.Tasks = append(h.Tasks, id)
+}
+
+// moves reports whether a task is known to be ready or to run.
+func (h *hints) moves(i int) bool { return i < len(h.Moves) && h.Moves[i] == 'm' }
 
 func (w *wireHints) read() (h hints) {
 	if w == nil {
@@ -35,7 +51,10 @@ func (w *wireHints) read() (h hints) {
 			h.Queues = append(h.Queues, q)
 		}
 	}
-	h.Tasks = strings.Fields(w.Tasks)
+	rest := strings.Fields(w.Rest)
+	for _, id := range strings.Fields(w.Tasks) {
+		h.task(id, !slices.Contains(rest, id))
+	}
 	for _, a := range strings.Split(w.Asked, "\x01") {
 		if id, worker, ok := strings.Cut(a, " "); ok {
 			h.Asked = append(h.Asked, [2]string{id, worker})
@@ -56,7 +75,9 @@ func (h *hints) add(o *hints) {
 			h.Queues = append(h.Queues, q)
 		}
 	}
-	h.Tasks = append(h.Tasks, o.Tasks...)
+	for i, id := range o.Tasks {
+		h.task(id, o.moves(i))
+	}
 	h.Asked = append(h.Asked, o.Asked...)
 }
 
@@ -66,10 +87,10 @@ const noticeSize = 7500
 // texts writes hints as notices that the server takes.
 func (h hints) texts() (list []string) {
 	if len(h.Tasks) > 150 || len(h.Queues) > 100 {
-		h.All, h.Many, h.Tasks, h.Queues = h.All || len(h.Queues) > 100, h.Many || len(h.Tasks) > 150, nil, nil
+		h.All, h.Many, h.Tasks, h.Moves, h.Queues = h.All || len(h.Queues) > 100, h.Many || len(h.Tasks) > 150, nil, "", nil
 	}
 	for len(h.Asked) > 10 {
-		list = append(list, hints{Asked: h.Asked[:10]}.texts()...)
+		list = append(list, hints{Asked: h.Asked[:10], From: h.From}.texts()...)
 		h.Asked = h.Asked[10:]
 	}
 	text, err := json.Marshal(h)
@@ -97,9 +118,9 @@ func (w *watch) hear(to *watcher, h *hints) {
 		}
 		return
 	}
-	for _, text := range h.Tasks {
+	for i, text := range h.Tasks {
 		if id, err := store.ParseID(text); err == nil && w.follows[id] > 0 {
-			to.tell(store.Notice{Kind: store.NoticeTask, Task: id})
+			to.tell(store.Notice{Kind: store.NoticeTask, Task: id, Moving: h.moves(i)})
 		}
 	}
 }

@@ -24,7 +24,7 @@ var (
 
 // schemaVersion is the number of the last migration. The functions belong to it: one that changes needs a new number, as programs of
 // the old one call it, too.
-const schemaVersion = 9
+const schemaVersion = 10
 
 // migrationLock is the key of the lock under which schemas are made; one for all namespaces, as extensions of the server's catalogue
 // do not always bear being made side by side.
@@ -125,7 +125,8 @@ type queries struct {
 }
 
 // readQueries reads the statements. In them ns and :schema stand for the schema, :name for its name as a text, :task for the columns of
-// a task, :given for those of one that a claim hands out, which has no history, :brief for those of one without its payload.
+// a task, :given for those of one that a submit hands out, which has no history, :taken for those that tell one that a claim hands out from
+// others, :brief for those of one without its payload.
 func readQueries(schema string) (*queries, error) {
 	q := &queries{schema: schema, texts: map[string]string{}}
 	quoted := pgx.Identifier{schema}.Sanitize()
@@ -149,7 +150,7 @@ func readQueries(schema string) (*queries, error) {
 			}
 			body = strings.TrimSuffix(strings.TrimSpace(strings.Join(lines, "\n")), ";")
 			body = strings.NewReplacer("ns.", quoted+".", ":schema", quoted, ":name", schema, ":given", strings.Replace(list("c.", columns), "c.history", "null::jsonb", 1),
-				":task", list("f.", columns), ":brief", brief(list("f.", columns))).Replace(body)
+				":taken", list("c.", takenColumns), ":task", list("f.", columns), ":brief", brief(list("f.", columns))).Replace(body)
 			q.texts[name] = body
 		}
 	}

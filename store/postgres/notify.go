@@ -59,6 +59,7 @@ func (n *notifier) run() {
 func (n *notifier) sendAll(h hints) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
+	h.From = n.s.watch.handle
 	for _, text := range h.texts() {
 		if _, err := n.s.pool.Exec(ctx, n.s.q.get("notify"), n.s.channel(), text); err != nil {
 			return // a hint that is lost: a beat tells of the work

@@ -119,10 +119,9 @@ func prepareOutcome(o *store.Outcome) *wireOutcome {
 	return w
 }
 
-// plainDone reports whether an outcome is done and brings nothing but a result.
+// plainDone reports whether an outcome is done and brings nothing but a result, entries and progress.
 func plainDone(o *store.Outcome) bool {
-	return o.Kind == store.OutcomeDone && o.Error == nil && o.Progress == nil && len(o.Entries) == 0 && len(o.Consume) == 0 &&
-		len(o.Groups) == 0 && len(o.Follow) == 0
+	return o.Kind == store.OutcomeDone && o.Error == nil && len(o.Consume) == 0 && len(o.Groups) == 0 && len(o.Follow) == 0
 }
 
 // decodeStaged reads a staged outcome.

@@ -15,7 +15,7 @@
 //
 // Every operation is one call of a function of the schema (function/*.sql), that is one statement and one transaction: a process that is
 // stopped in the middle holds no lock. The semantics are those of store/memory, written in PL/pgSQL; plain tasks take a road on which a
-// gathered call is a few statements, all others go one by one. The isolation is READ COMMITTED: each statement of a function sees
+// gathered call is a few statements, all others go one by one. Saves that come while others are under way go together. The isolation is READ COMMITTED: each statement of a function sees
 // what others have committed before it, so a step locks first and looks then. The clock is the server's.
 //
 // Locks go worker, ordered lanes and limits, tasks by id, groups, parents. The worker's incarnation is held by an advisory lock of the
@@ -89,6 +89,7 @@ type Store struct {
 	session *session
 	notify  *notifier
 	watch   *watch
+	saves   *saves
 
 	churn   atomic.Int64 // tasks moved since the last cleaning
 	closing chan struct{}
@@ -158,6 +159,7 @@ func open(ctx context.Context, p place, pool *pgxpool.Pool) (*Store, error) {
 	}
 	s.watch = newWatch(s)
 	s.notify = newNotifier(s)
+	s.saves = newSaves(ctx, s)
 	if !p.cfg.Pooler {
 		s.session = newSession(s, dialled.ConnConfig)
 	}
@@ -199,6 +201,7 @@ func (s *Store) end() error {
 	if s.session != nil {
 		s.session.stop()
 	}
+	s.saves.stop()
 	s.notify.mu.Lock()   // whoever is about to send has begun, or will not
 	s.notify.mu.Unlock() //nolint:staticcheck // see above
 	s.crew.Wait()
@@ -206,6 +209,17 @@ func (s *Store) end() error {
 		s.pool.Close()
 	}
 	return nil
+}
+
+// spawn begins what Close waits for; false: the handle is being closed, and nothing is begun any more.
+func (s *Store) spawn(fn func()) bool {
+	s.notify.mu.Lock()
+	defer s.notify.mu.Unlock()
+	if s.closed.Load() {
+		return false
+	}
+	s.crew.Go(fn)
+	return true
 }
 
 // Info tells what this store is.

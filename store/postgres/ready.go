@@ -96,7 +96,7 @@ func (s *Store) storeReady(ctx context.Context, specs []store.Spec) (map[store.I
 				h.Queues = append(h.Queues, spec.Queue)
 			}
 			if watched {
-				h.Tasks = append(h.Tasks, spec.ID.String())
+				h.task(spec.ID.String(), true)
 			}
 		}
 	}

@@ -32,6 +32,7 @@ type row struct {
 	order                                string
 	round, attempts, crashes, crashRun   int64
 	priority, timeout, retention         int64
+	whole                                bool // the rest could be decoded
 }
 
 func (r *row) targets() []any {
@@ -46,11 +47,26 @@ func (r *row) targets() []any {
 	}
 }
 
+// takenColumns are those of a task that a claim has just taken, in the order of row.taken. The others are the same for all that it takes, or the
+// program has them in the rest.
+var takenColumns = strings.Fields(`id version round wakes suspect solo alone saves asked told epoch settled_epoch settled_nonce settled_kind staged
+	attempts crashes crash_run charged created_at due_at ready_at started_at deadline_at updated_at progress_done progress_total progress_note
+	progress_at grp parent rest args labels on_end error`)
+
+func (r *row) taken() []any {
+	t := &r.t
+	return []any{
+		&r.id, &t.Version, &r.round, &t.Wakes, &t.Suspect, &t.Solo, &t.Alone, &t.Saves, &t.Asked, &t.Told, &t.Epoch, &t.Settled.Epoch, &r.settledNonce,
+		&r.settledKind, &r.staged, &r.attempts, &r.crashes, &r.crashRun, &t.Charged, &r.created, &r.due, &r.ready, &r.started, &r.deadline, &r.updated,
+		&r.progressDone, &r.progressTotal, &r.note, &r.progressAt, &r.grp, &r.parent, &r.rest, &r.args, &r.labels, &r.onEnd, &r.err,
+	}
+}
+
 // task reads the row. What cannot be decoded is left out: the columns still stand.
 func (r *row) task() store.Task {
 	t := r.t
 	spec, ok := decodeRest(r.rest)
-	if !ok {
+	if r.whole = ok; !ok {
 		spec = r.s
 		spec.Order, spec.Priority = store.Order(r.order), int(r.priority)
 		spec.Timeout, spec.Retention = time.Duration(r.timeout), time.Duration(r.retention)

@@ -21,24 +21,33 @@ type saveAnswer struct {
 	Saves int64  `json:"saves"`
 }
 
-// Save writes what a run wants to keep.
+// Save writes what a run wants to keep. Saves that come while others are under way go together.
 func (s *Store) Save(ctx context.Context, req store.SaveRequest) (string, error) {
-	f := req.Fence
-	wire := saveRequest{
-		fenceWire: fenceWire{Horizon: int64(s.cfg.Timing.Horizon), ID: wireID(f.ID), Epoch: f.Epoch, Nonce: wireID(f.Nonce)},
-		Seq:       req.Seq, Entries: prepareEntries(req.Entries), Progress: prepareProgress(req.Progress), Consume: prepareIDs(req.Consume),
-	}
-	var got saveAnswer
-	if err := s.call(ctx, "save", wire, &got); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return "", err
 	}
-	switch got.Err {
-	case "fenced":
-		return "", fencedError(f)
-	case "changed":
-		return got.Asked, fmt.Errorf("save %d of task %s comes after save %d: %w", req.Seq, f.ID, got.Saves, store.ErrChanged)
+	f := req.Fence
+	t := &saving{ctx: ctx, done: make(chan struct{}), wire: saveRequest{
+		fenceWire: fenceWire{Horizon: int64(s.cfg.Timing.Horizon), ID: wireID(f.ID), Epoch: f.Epoch, Nonce: wireID(f.Nonce)},
+		Seq:       req.Seq, Entries: prepareEntries(req.Entries), Progress: prepareProgress(req.Progress), Consume: prepareIDs(req.Consume),
+	}}
+	if err := s.saves.add(t); err != nil {
+		return "", err
 	}
-	return got.Asked, nil
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		return "", s.tell("save", ctx.Err()) // it may be written all the same
+	}
+	switch {
+	case t.err != nil:
+		return "", t.err
+	case t.got.Err == "fenced":
+		return "", fencedError(f)
+	case t.got.Err == "changed":
+		return t.got.Asked, fmt.Errorf("save %d of task %s comes after save %d: %w", req.Seq, f.ID, t.got.Saves, store.ErrChanged)
+	}
+	return t.got.Asked, nil
 }
 
 // Load reads checkpoint entries.

@@ -53,10 +53,10 @@ func (w *watch) hearAll(h *hints) {
 	}
 }
 
-// hearText reads what another process has sent.
+// hearText reads what another process has sent. What comes back of the handle's own its watchers have heard.
 func (w *watch) hearText(text string) {
 	var h hints
-	if json.Unmarshal([]byte(text), &h) == nil {
+	if json.Unmarshal([]byte(text), &h) == nil && h.From != w.handle {
 		w.hearAll(&h)
 	}
 }

@@ -15,10 +15,10 @@ type hints struct {
 	asks   []askHint
 }
 
-// taskHint is a change of a task, and where it left the task; empty: not known.
+// taskHint is a change of a task, and whether it is known to have left the task on its way.
 type taskHint struct {
 	id    store.ID
-	state store.State
+	moves bool
 }
 
 type askHint struct {
@@ -35,12 +35,12 @@ func (h *hints) work(queue string) {
 }
 
 // task notes a change. A task that changes several times in a row is noted once.
-func (h *hints) task(id store.ID, state store.State) {
+func (h *hints) task(id store.ID, moves bool) {
 	if n := len(h.tasks); n > 0 && h.tasks[n-1].id == id {
-		h.tasks[n-1].state = state
+		h.tasks[n-1].moves = moves
 		return
 	}
-	h.tasks = append(h.tasks, taskHint{id, state})
+	h.tasks = append(h.tasks, taskHint{id, moves})
 }
 
 func (h *hints) asked(id store.ID, worker string) { h.asks = append(h.asks, askHint{id, worker}) }

@@ -88,7 +88,7 @@ func (s *step) touch(t *task) {
 	t.Version++
 	t.UpdatedAt = s.now
 	s.change(t)
-	s.hints.task(t.ID, t.State)
+	s.hints.task(t.ID, t.State != store.Held && !t.State.Terminal())
 }
 
 // event adds a line to a task's history, of which the newest are kept.

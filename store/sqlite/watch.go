@@ -65,7 +65,7 @@ func (w *watch) hear(to *watcher, h *hints, many bool) {
 	}
 	for _, t := range h.tasks {
 		if w.follows[t.id] > 0 {
-			to.tell(store.Notice{Kind: store.NoticeTask, Task: t.id, State: t.state})
+			to.tell(store.Notice{Kind: store.NoticeTask, Task: t.id, Moving: t.moves})
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (w *watch) hearPiece(to *watcher, piece []byte) []byte {
 		case hintWork:
 			h.work(name)
 		case hintTask:
-			h.task(id, "")
+			h.task(id, false)
 		case hintMany:
 			many = true
 		case hintAsk:

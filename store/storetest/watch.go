@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ func watchTests() []test {
 		{"other queues are not noticed", watchOther},
 		{"a release is noticed", watchRelease},
 		{"a followed task is noticed when it ends", watchFollow},
-		{"a notice that tells where a task stands tells of its end", watchState},
 		{"follows are counted", watchCounted},
 		{"a request is noticed by the owner", watchAsked},
 		{"what Promote made ready is noticed", watchPromote},
@@ -85,11 +83,12 @@ func (v *watcher) take(n store.Notice) {
 	}
 }
 
+// has tells whether a notice has come that everybody heeds who waits for what it tells: one that is Moving is none of an ending.
 func (v *watcher) has(kind store.NoticeKind, queue string, task store.ID) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, n := range v.notices {
-		if n.Kind == kind && (queue == "" || n.Queue == queue) && (task.IsZero() || n.Task == task) {
+		if n.Kind == kind && (queue == "" || n.Queue == queue) && (task.IsZero() || n.Task == task) && !n.Moving {
 			return true
 		}
 	}
@@ -157,33 +156,6 @@ func watchFollow(_ *testing.T, w *world) {
 	v.forget()
 	k.done(task)
 	v.want(store.NoticeTask, "", task.ID)
-}
-
-// Who waits for the end passes over notices that say that the task is on its way: one of the end must not be among them.
-func watchState(t *testing.T, w *world) {
-	k := w.join()
-	v := w.watch(k.st, k.id, queue).ready(k.st)
-	task := k.start()
-	k.st.Follow(task.ID)
-	k.done(task)
-	end := time.NewTimer(patience)
-	defer end.Stop()
-	for !v.toldOf(task.ID, store.Done) {
-		select {
-		case <-v.came:
-		case <-end.C:
-			t.Fatalf("no notice of %v came that leaves open or tells that it is done", task.ID)
-		}
-	}
-}
-
-// toldOf reports whether a notice of a task has come that tells this state, or none.
-func (v *watcher) toldOf(task store.ID, state store.State) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return slices.ContainsFunc(v.notices, func(n store.Notice) bool {
-		return n.Kind == store.NoticeTask && n.Task == task && (n.State == "" || n.State == state)
-	})
 }
 
 func watchCounted(t *testing.T, w *world) {

@@ -125,7 +125,7 @@ func TestAProgramThatIsOvertakenStops(t *testing.T) {
 // work side by side, on the functions of the new one.
 func TestFunctionsThatOlderProgramsCallAreStillThere(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{"testdata/postgres-1.gz", "testdata/postgres-2.gz", "testdata/postgres-3.gz"} {
+	for _, file := range []string{"testdata/postgres-1.gz", "testdata/postgres-2.gz", "testdata/postgres-3.gz", "testdata/postgres-9.gz"} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			url := restore(t, file)
@@ -141,6 +141,40 @@ func TestFunctionsThatOlderProgramsCallAreStillThere(t *testing.T) {
 				t.Errorf("there were %d functions: %v", len(before), before)
 			}
 		})
+	}
+}
+
+// They do what they did: a program of the schema before claims and completes beside a newer one.
+func TestAnOlderProgramWorksBesideANewerOne(t *testing.T) {
+	t.Parallel()
+	url := restore(t, "testdata/postgres-9.gz")
+	st := opened(t, url)
+	ctx := t.Context()
+	if err := st.Join(ctx, store.JoinRequest{ID: "older", Beat: time.Second, DeadAfter: 15 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	claim := fmt.Sprintf(`{"horizon": 600000000000, "worker": "older", "nonce": "%s", "repeat": false, "kinds": ["%s"], "suspects": 0, "aged": 60000000000,
+		"queues": [{"queue": "ready", "slots": 10, "cursor": ""}]}`, fill.ID("nonce"), fill.Kind)
+	var id, worker string
+	var epoch int64
+	err = conn.QueryRow(ctx, "select id::text, epoch, worker from outlast.claim_rows($1::text::jsonb) where meta is null", claim).Scan(&id, &epoch, &worker)
+	if err != nil || id != fill.ID("ready").String() || worker != "older" {
+		t.Fatalf("the older program claims %s for %q, %v; want %s", id, worker, err, fill.ID("ready"))
+	}
+	var meta string
+	err = conn.QueryRow(ctx, "select meta::text from outlast.complete_rows($1::text::jsonb)", fmt.Sprintf(
+		`{"horizon": 600000000000, "quick": true, "brief": true, "claim": %s, "items": [{"id": "%s", "epoch": %d, "nonce": "%s", "quick": true, "out": {"kind": "done", "result": "b2s="}}]}`,
+		claim, id, epoch, fill.ID("nonce"))).Scan(&meta)
+	if err != nil || strings.Contains(meta, "dead") {
+		t.Fatalf("the older program completes: %s, %v", meta, err)
+	}
+	if task, err := st.Get(ctx, fill.ID("ready")); err != nil || task.State != store.Done || string(task.Result) != "ok" {
+		t.Errorf("the task is %s with %q, %v; want it done", task.State, task.Result, err)
 	}
 }
 

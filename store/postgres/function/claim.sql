@@ -87,19 +87,13 @@ begin
 	perform ask(t, 'expired', now);
 end $$;
 
--- start_runs makes tasks run that are locked and ready, under a new fence, for a worker that is guarded. It returns whether the worker
--- held nothing before.
-create or replace function start_runs(ids uuid[], charge uuid[], owner text, by uuid, now bigint) returns boolean language plpgsql as $$
+-- prepare_runs charges the limits of tasks that are about to run for a worker, and ends the solitude of what it runs. It returns how many
+-- tasks the worker holds already; 2: that many or more.
+create or replace function prepare_runs(charge uuid[], owner text, now bigint) returns bigint language plpgsql as $$
 declare
 	held bigint;
-	noted bigint;
 	others uuid[];
-	waits constant text := 'ready'; -- no constant where it is used: rows are found by their ids, never through an index of all that wait
 begin
-	if cardinality(ids) = 0 then
-		return false;
-	end if;
-	now := clock(); -- what was locked may be younger than this step
 	if cardinality(charge) > 0 then
 		-- Rates are charged for starts as of now, not as of when room for them was found: no window has more.
 		update lim l set tats = (
@@ -116,6 +110,22 @@ begin
 		) o;
 		update task set alone = false where id = any (others);
 	end if;
+	return held;
+end $$;
+
+-- start_runs makes tasks run that are locked and ready, under a new fence, for a worker that is guarded. It returns whether the worker
+-- held nothing before.
+create or replace function start_runs(ids uuid[], charge uuid[], owner text, by uuid, now bigint) returns boolean language plpgsql as $$
+declare
+	held bigint;
+	waits constant text := 'ready'; -- no constant where it is used: rows are found by their ids, never through an index of all that wait
+begin
+	if cardinality(ids) = 0 then
+		return false;
+	end if;
+	now := clock(); -- what was locked may be younger than this step
+	held := prepare_runs(charge, owner, now);
+	perform note_moving(ids);
 	with started as (
 		update task t set
 			state = 'running', reason = '', version = t.version + 1, updated_at = now, epoch = t.epoch + 1, nonce = by, worker = owner,
@@ -123,14 +133,12 @@ begin
 			deadline_at = case when t.timeout > 0 then now + t.timeout end, charged = t.charged or t.id = any (charge),
 			history = add_event(t.history, now, 'claimed', t.epoch + 1, owner, '')
 		where t.id = any (ids) and t.state = waits
-		returning t.id, t.queue, t.kind, t.ready_at
-	), counted as (
-		insert into stat as m (at, queue, kind, shard, claimed, waited)
-		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - ready_at, 0))
-		from started group by queue, kind order by queue, kind
-		on conflict (at, queue, kind, shard) do update set claimed = m.claimed + excluded.claimed, waited = m.waited + excluded.waited
+		returning t.queue, t.kind, t.ready_at
 	)
-	select count(note_task(id)) into noted from started where current_setting('outlast.watched') = 'true';
+	insert into stat as m (at, queue, kind, shard, claimed, waited)
+	select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - ready_at, 0))
+	from started group by queue, kind order by queue, kind
+	on conflict (at, queue, kind, shard) do update set claimed = m.claimed + excluded.claimed, waited = m.waited + excluded.waited;
 	return held = 0;
 end $$;
 
@@ -160,56 +168,4 @@ begin
 	end if;
 	at := least(at, (select min(until) from pause where until > now));
 	return case when at is null then 0 else greatest(at - now, 1) end;
-end $$;
-
--- claim_step makes one claim for a worker that lives. It returns ids in the order of taking, whether there is more, and the cursors.
-create or replace function claim_step(req jsonb, now bigint, out ids uuid[], out again boolean, out cursors jsonb, out wait bigint, out lone boolean) language plpgsql as $$
-declare
-	owner constant text := req->>'worker';
-	charge uuid[];
-	due boolean;
-	limited boolean := true;
-	shut text[] := '{}';
-begin
-	if (req->>'repeat')::boolean then
-		select coalesce(array_agg(id order by id), '{}') into ids
-		from task where state = 'running' and worker = owner and nonce = (req->>'nonce')::uuid;
-		again := true;
-		return;
-	end if;
-	due := promote_due(100, now) = 100;
-	if (req->>'suspects')::int > 0 then
-		select p.ids, p.charge, p.more, '{}'::jsonb into ids, charge, again, cursors from pick_suspects(req, now) p;
-	else
-		select p.ids, p.charge, p.more, p.cursors, p.limited, p.shut into ids, charge, again, cursors, limited, shut from pick(req, now) p;
-	end if;
-	again := again or due;
-	lone := start_runs(ids, charge, owner, (req->>'nonce')::uuid, now);
-	if (req->>'company')::boolean then
-		lone := false;
-		update task set alone = false where id = any (ids) and alone;
-	end if;
-	wait := next_claim(req, now, limited, shut);
-end $$;
-
--- claim_rows takes ready tasks. request: worker, nonce, repeat, queues (queue, slots, cursor), kinds, suspects, company, aged.
-create or replace function claim_rows(req jsonb) returns setof claimed language plpgsql as $$
-declare
-	now constant bigint := begin_step(req);
-	got record;
-	head claimed;
-begin
-	if not guard(req->>'worker', coalesce((req->>'suspects')::int, 0) > 0) then
-		head.meta := jsonb_build_object('err', 'dead');
-		return next head;
-		return;
-	end if;
-	select * into got from claim_step(req, now);
-	head.meta := jsonb_build_object('again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints());
-	return next head;
-	if cardinality(got.ids) = 0 then
-		return;
-	end if;
-	return query select null::jsonb, live.*, b.rest, b.args, b.labels, b.on_end, b.error
-	from unnest(got.ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;

@@ -1,19 +1,18 @@
--- complete ends runs. request: items in order (see complete_one). Of those that can be done in one statement it does all in one. It
--- returns what became of each; with brief, null if all were done so.
+-- complete ends runs. request: items in order (see complete_one), plain (all of them say quick). Of those that can be done in one statement
+-- it does all in one. It returns what became of each; with brief, null if all were done so.
 create or replace function complete_all(req jsonb, now bigint) returns jsonb language plpgsql as $$
 declare
 	item jsonb;
 	plain uuid[];
 	res jsonb[] := '{}';
-	ids uuid[];
+	n constant int := jsonb_array_length(req->'items');
 begin
-	select coalesce(array_agg((e->>'id')::uuid), '{}') into ids from jsonb_array_elements(req->'items') e;
-	if cardinality(ids) > 1 then
-		perform 1 from task where id = any (ids) order by id for update; -- in one order, as others lock them
+	if n > 1 and not req ? 'plain' then
+		perform 1 from task where id = any (array(select (e->>'id')::uuid from jsonb_array_elements(req->'items') e)) order by id for update; -- as others lock them
 	end if;
 	if req ? 'quick' then
 		plain := complete_plain(req->'items', now);
-		if req ? 'brief' and cardinality(plain) = cardinality(ids) then
+		if req ? 'brief' and cardinality(plain) = n then
 			return null;
 		end if;
 	end if;
@@ -27,30 +26,28 @@ begin
 	return to_jsonb(res);
 end $$;
 
--- complete_plain ends runs that are done and bring nothing but a result, of tasks on which nothing else hangs but a group: the items that say
--- quick. Each of their ids occurs once. A group is written once for all of its members, after them, in the order of ids. It returns those it
--- ended; the others take the long road.
+-- complete_plain ends runs that are done and bring nothing but a result, entries and progress, of tasks on which nothing else hangs but a
+-- group: the items that say quick. Each of their ids occurs once, and they are locked in the order of ids. A group is written once for all of
+-- its members, after them, in the same order. It returns those it ended; the others take the long road.
 create or replace function complete_plain(items jsonb, now bigint) returns uuid[] language plpgsql as $$
 declare
 	horizon constant bigint := current_setting('outlast.horizon')::bigint;
-	watched constant boolean := current_setting('outlast.watched')::boolean;
 	runs constant text := 'running'; -- no constant where it is used: rows are found by their ids, never through an index of all that run
 	took uuid[];
-	noted bigint;
 	sums jsonb;
 	s record;
 	g grp;
 	after bigint;
 begin
 	with i as materialized (
-		select x.id, x.epoch, x.nonce, x.out->>'reason' as reason, x.out->>'result' as result
-		from jsonb_to_recordset(items) as x (id uuid, epoch bigint, nonce uuid, quick boolean, "out" jsonb) where x.quick
+		select x.id, x.epoch, x.nonce, x.out->>'reason' as reason, x.out->>'result' as result, x.out->'entries' as wrote, x.out->'progress' as stand
+		from jsonb_to_recordset(items) as x (id uuid, epoch bigint, nonce uuid, quick boolean, "out" jsonb) where x.quick order by x.id
 	), gone as (
 		delete from task t using i
 		where t.id = i.id and t.state = runs and t.epoch = i.epoch and t.nonce = i.nonce and t.staged is null
 			and t.lim = '' and t.ukey = '' and t.parent is null and t.ord = '' and not t.follows and not t.keeps
-			and not t.failing and not t.inbox and not (t.entries and t.retention = 0)
-		returning t.*, i.reason as why, i.result as outcome
+			and not t.failing and not t.inbox and not ((t.entries or i.wrote is not null) and t.retention = 0)
+		returning t.*, i.reason as why, i.result as outcome, i.wrote, i.stand
 	), moved as (
 		insert into ended (
 			id, state, reason, version, round, wakes, suspect, solo, saves, asked, told, stripped, epoch,
@@ -60,12 +57,20 @@ begin
 		select id, 'done', coalesce(why, ''), version + 1, round, wakes, suspect, solo, saves, asked, told, retention = 0 and grp is null, epoch,
 			epoch, nonce, 'done', attempts, crashes, crash_run, charged, created_at, due_at, ready_at, started_at,
 			now, now, case when retention >= 0 and grp is null then now + greatest(retention, horizon) end,
-			progress_done, progress_total, progress_note, progress_at,
+			case when stand is null then progress_done else (stand->>0)::bigint end, case when stand is null then progress_total else (stand->>1)::bigint end,
+			case when stand is null then progress_note else bytes(stand->>2) end, case when stand is null then progress_at else now end,
 			case when retention <> 0 or grp is not null then bytes(outcome) end,
 			case when retention <> 0 or grp is not null then add_event(history, now, 'ended', epoch, worker, coalesce(why, '')) else '[]' end,
-			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, grp, case when grp is null then 0 else 3 end, line, ukey, ufor, fingerprint, retention, follows, entries
+			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, grp, case when grp is null then 0 else 3 end, line, ukey, ufor, fingerprint, retention, follows,
+			entries or exists (select 1 from jsonb_array_elements(wrote) e where e->>1 is not null)
 		from gone
 		returning id
+	), kept as (
+		insert into entry (task, name, value)
+		select o.id, bytes(e->>0), bytes(e->>1) from gone o, jsonb_array_elements(o.wrote) e where e->>1 is not null
+		on conflict (task, name) do update set value = excluded.value
+	), dropped as (
+		delete from entry x using gone o, jsonb_array_elements(o.wrote) e where e->>1 is null and x.task = o.id and x.name = bytes(e->>0)
 	), stripped as (
 		update body b set args = null from gone where b.id = gone.id and gone.retention = 0 and gone.grp is null and b.args is not null
 	), counted as (
@@ -74,10 +79,11 @@ begin
 		from gone group by queue, kind order by queue, kind
 		on conflict (at, queue, kind, shard) do update set done = m.done + excluded.done, ran = m.ran + excluded.ran
 	)
-	select array_agg(m.id), count(case when watched then note_task(m.id) end),
+	select array_agg(m.id),
 		(select jsonb_agg(jsonb_build_object('id', x.grp, 'n', x.n, 'living', x.living) order by x.grp)
 			from (select grp, count(*) n, count(*) filter (where stage = 1) living from gone where grp is not null group by grp) x)
-	into took, noted, sums from moved m;
+	into took, sums from moved m;
+	perform note_tasks(took);
 	if sums is not null then
 		for s in select * from jsonb_to_recordset(sums) as x (id uuid, n bigint, living bigint) order by x.id loop
 			perform 1 from grp where id = s.id for update;
@@ -101,30 +107,6 @@ declare
 begin
 	res := complete_all(req, now);
 	return jsonb_build_object('items', res, 'hints', hints());
-end $$;
-
--- complete_rows completes, and claims for a worker in the same call: each half succeeds by itself. request: as complete, and claim.
-create or replace function complete_rows(req jsonb) returns setof claimed language plpgsql as $$
-declare
-	now constant bigint := begin_step(req);
-	lives constant boolean := guard(req->'claim'->>'worker', coalesce((req->'claim'->>'suspects')::int, 0) > 0); -- before all other locks
-	items constant jsonb := complete_all(req, now);
-	got record;
-	head claimed;
-begin
-	if not lives then
-		head.meta := jsonb_build_object('items', items, 'claim_err', 'dead', 'hints', hints());
-		return next head;
-		return;
-	end if;
-	select * into got from claim_step(req->'claim', now);
-	head.meta := jsonb_build_object('items', items, 'again', got.again, 'cursors', got.cursors, 'next', got.wait, 'lone', got.lone, 'hints', hints());
-	return next head;
-	if cardinality(got.ids) = 0 then
-		return;
-	end if;
-	return query select null::jsonb, live.*, b.rest, b.args, b.labels, b.on_end, b.error
-	from unnest(got.ids) with ordinality i (id, place) join task live on live.id = i.id join body b on b.id = i.id order by i.place;
 end $$;
 
 -- submit_rows submits, and makes the tasks run at once as far as pauses, limits and order allow. request: as submit, and claim.

@@ -1,5 +1,6 @@
 -- pick locks ready tasks for a claim, lane by lane in turn. Ranks are taken anew after each turn. request: see claim. charge are those
--- whose start was charged to a rate; limited says that a lane with a limit was met, and shut are the keys of those whose rates were closed.
+-- whose start was charged to a rate; limited says that a lane with a limit was met, and shut are the keys of those whose rates were closed. With
+-- trusting it does not look whether the records can be read: the caller does, and asks anew if one cannot.
 --
 -- Lanes are looked at in the order of their turns, and no further than the claim needs: one whose head is aged, or is as urgent as any
 -- task of the queue, is in its turn whatever comes after it. Only if there is none such are all of them looked at.
@@ -9,6 +10,7 @@ create or replace function pick(
 declare
 	kinds constant text[] := sorted_kinds(req->'kinds');
 	aged constant bigint := (req->>'aged')::bigint;
+	trusting constant boolean := req ? 'trusting';
 	ends int := 100; -- of what must not run it ends so many
 	may_wait boolean := true;
 	q record;
@@ -147,14 +149,25 @@ begin
 			took := 0; met := 0; fresh := 0; fine := false;
 			if v_flag[best] = 0 and v_lim[best] = '' then
 				-- All at once, if each of them may run.
-				select array_agg(x.id order by x.rank, x.turn, x.id), bool_and(x.fine), count(*) into many, fine, met from (
-					select t.id, t.rank, t.turn, readable(b.rest) and (t.start_by_at is null or t.start_by_at > now) and (t.grp is null or t.asked <> ''
-						or not exists (select 1 from grp g where g.id = t.grp and g.aborting <> '')) as fine
-					from task t join body b on b.id = t.id
-					where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best] and t.flag = v_flag[best]
-						and (t.rank, t.turn, t.id) > (p_rank[best], p_turn[best], p_id[best]) and t.id <> all (ids)
-					order by t.rank, t.turn, t.id limit w for update of t skip locked
-				) x;
+				if trusting then
+					select array_agg(x.id order by x.rank, x.turn, x.id), bool_and(x.fine), count(*) into many, fine, met from (
+						select t.id, t.rank, t.turn, (t.start_by_at is null or t.start_by_at > now) and (t.grp is null or t.asked <> ''
+							or not exists (select 1 from grp g where g.id = t.grp and g.aborting <> '')) as fine
+						from task t
+						where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best] and t.flag = v_flag[best]
+							and (t.rank, t.turn, t.id) > (p_rank[best], p_turn[best], p_id[best]) and t.id <> all (ids)
+						order by t.rank, t.turn, t.id limit w for update skip locked
+					) x;
+				else
+					select array_agg(x.id order by x.rank, x.turn, x.id), bool_and(x.fine), count(*) into many, fine, met from (
+						select t.id, t.rank, t.turn, readable(b.rest) and (t.start_by_at is null or t.start_by_at > now) and (t.grp is null or t.asked <> ''
+							or not exists (select 1 from grp g where g.id = t.grp and g.aborting <> '')) as fine
+						from task t join body b on b.id = t.id
+						where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best] and t.flag = v_flag[best]
+							and (t.rank, t.turn, t.id) > (p_rank[best], p_turn[best], p_id[best]) and t.id <> all (ids)
+						order by t.rank, t.turn, t.id limit w for update of t skip locked
+					) x;
+				end if;
 				if met = 0 then
 					fine := true; -- others have locked what there is
 				elsif fine then

@@ -23,7 +23,8 @@ begin
 			where o.id = any (good)
 			returning o.id, o.queue
 		)
-		select count(note_task(id)) + (select count(note_work(queue)) from (select distinct queue from moved) q) into n from moved;
+		select count(note_work(queue)) into n from (select distinct queue from moved) q;
+		perform note_moving(good);
 	end if;
 	for t in select * from task where id = any (bad) loop
 		select * into t from task where id = t.id; -- the end of one may have changed the next
@@ -66,6 +67,7 @@ create or replace function tend_group(g grp, n bigint, now bigint, out freed big
 declare
 	t task;
 	list uuid[];
+	noted bigint;
 begin
 	freed := 0; aborted := 0; marked := 0;
 	if g.aborting <> '' then
@@ -93,7 +95,8 @@ begin
 			where o.id = any (list)
 			returning o.id, o.queue
 		)
-		select count(*), count(note_task(id)) + (select count(note_work(queue)) from (select distinct queue from moved) q) into freed from moved;
+		select count(*), (select count(note_work(queue)) from (select distinct queue from moved) q) into freed, noted from moved;
+		perform note_tasks(list);
 		update grp set waiting = waiting - freed, freed_to = list[cardinality(list)] where id = g.id;
 	end if;
 	if g.expiring and n > aborted + freed then

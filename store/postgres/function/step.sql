@@ -24,7 +24,8 @@ end $$;
 create or replace function hints() returns jsonb language sql volatile as $$
 	select jsonb_strip_nulls(jsonb_build_object(
 		'work', nullif(current_setting('outlast.work', true), ''), 'all', nullif(current_setting('outlast.all', true), ''),
-		'tasks', nullif(current_setting('outlast.tasks', true), ''), 'asked', nullif(current_setting('outlast.asked', true), '')))
+		'tasks', nullif(concat(current_setting('outlast.tasks', true), current_setting('outlast.moving', true)), ''),
+		'rest', nullif(current_setting('outlast.tasks', true), ''), 'asked', nullif(current_setting('outlast.asked', true), '')))
 $$;
 
 -- note_work notes that a queue may have claimable work. Names have no control characters.
@@ -40,11 +41,26 @@ end $$;
 -- note_all notes that any queue may have claimable work: a limit or a pause has changed.
 create or replace function note_all() returns void language sql volatile as $$ select set_config('outlast.all', '1', true) $$;
 
--- note_task notes a change of a task, if anybody follows any.
+-- note_task notes a change of a task, if anybody follows any; note_tasks of many.
 create or replace function note_task(id uuid) returns void language plpgsql as $$
 begin
 	if current_setting('outlast.watched') = 'true' then
 		perform set_config('outlast.tasks', coalesce(current_setting('outlast.tasks', true), '') || id || ' ', true);
+	end if;
+end $$;
+
+create or replace function note_tasks(ids uuid[]) returns void language plpgsql as $$
+begin
+	if cardinality(ids) > 0 and current_setting('outlast.watched') = 'true' then
+		perform set_config('outlast.tasks', concat(current_setting('outlast.tasks', true), array_to_string(ids, ' '), ' '), true);
+	end if;
+end $$;
+
+-- note_moving notes changes that have left tasks ready or running.
+create or replace function note_moving(ids uuid[]) returns void language plpgsql as $$
+begin
+	if cardinality(ids) > 0 and current_setting('outlast.watched') = 'true' then
+		perform set_config('outlast.moving', concat(current_setting('outlast.moving', true), array_to_string(ids, ' '), ' '), true);
 	end if;
 end $$;
 

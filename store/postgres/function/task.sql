@@ -129,6 +129,53 @@ begin
 	return jsonb_build_object('asked', t.asked, 'hints', hints());
 end $$;
 
+-- save_many does so for many runs in a few statements. request: items, each as save takes it; each id occurs once. It returns what was asked
+-- of those that were saved, by id. The others are left as they are, those among them that others have locked: what becomes of them is for save
+-- to say.
+create or replace function save_many(req jsonb) returns jsonb language plpgsql as $$
+declare
+	now bigint := begin_step(req);
+	runs constant text := 'running'; -- no constant where it is used: rows are found by their ids, never through an index of all that run
+	res jsonb;
+	ids uuid[];
+begin
+	select array_agg(l.id) into ids from (
+		select id from task where id = any (array(select (e->>'id')::uuid from jsonb_array_elements(req->'items') e)) order by id for update skip locked
+	) l;
+	now := clock();
+	with i as materialized (
+		select x.* from jsonb_to_recordset(req->'items') as x (id uuid, epoch bigint, nonce uuid, seq bigint, entries jsonb, progress jsonb, consume jsonb)
+		where x.id = any (ids)
+	), saved as (
+		update task t set
+			saves = greatest(t.saves, coalesce(i.seq, 0)), version = t.version + 1, updated_at = now,
+			crash_run = case when i.entries is null then t.crash_run else 0 end,
+			suspect = case when i.entries is null then t.suspect else t.crashes >= 20 end,
+			solo = t.solo and (i.entries is null or t.crashes >= 20),
+			entries = t.entries or exists (select 1 from jsonb_array_elements(i.entries) e where e->>1 is not null),
+			progress_done = case when i.progress is null then t.progress_done else (i.progress->>0)::bigint end,
+			progress_total = case when i.progress is null then t.progress_total else (i.progress->>1)::bigint end,
+			progress_note = case when i.progress is null then t.progress_note else bytes(i.progress->>2) end,
+			progress_at = case when i.progress is null then t.progress_at else now end
+		from i
+		where t.id = i.id and t.state = runs and t.epoch = i.epoch and t.nonce = i.nonce and t.staged is null and coalesce(nullif(i.seq, 0) >= t.saves, true)
+		returning t.id, t.asked, i.entries, i.consume
+	), kept as (
+		insert into entry (task, name, value)
+		select s.id, bytes(e->>0), bytes(e->>1) from saved s, jsonb_array_elements(s.entries) e where e->>1 is not null
+		on conflict (task, name) do update set value = excluded.value
+	), dropped as (
+		delete from entry x using saved s, jsonb_array_elements(s.entries) e
+		where e->>1 is null and x.task = s.id and x.name = bytes(e->>0)
+	), used as (
+		update message m set body = null, pos = null from saved s, jsonb_array_elements_text(s.consume) c
+		where m.task = s.id and m.id = c::uuid
+	)
+	select jsonb_object_agg(s.id, s.asked), array_agg(s.id) into res, ids from saved s;
+	perform note_moving(ids);
+	return jsonb_build_object('saved', res, 'hints', hints());
+end $$;
+
 -- stage writes an outcome as ended, unsettled. item: id, epoch, nonce, out.
 create or replace function stage(req jsonb) returns jsonb language plpgsql as $$
 declare

@@ -4,14 +4,14 @@
 select ns.submit($1::text::jsonb);
 -- name: complete
 select ns.complete($1::text::jsonb);
--- name: claim
-select c.meta, :given from ns.claim_rows($1::text::jsonb) c;
+-- name: exchange
+select c.meta, :taken from ns.exchange($1::text::jsonb) c;
 -- name: submit_claim
 select c.meta, :given from ns.submit_rows($1::text::jsonb) c;
--- name: complete_claim
-select c.meta, :given from ns.complete_rows($1::text::jsonb) c;
 -- name: save
 select ns.save($1::text::jsonb);
+-- name: save_many
+select ns.save_many($1::text::jsonb);
 -- name: stage
 select ns.stage($1::text::jsonb);
 -- name: cancel
