@@ -33,6 +33,7 @@ race: setup ## all tests under the race detector (needs a C compiler)
 
 lint: ## golangci-lint with gosec, pinned in tools/go.mod; the first run builds it
 	$(LINT) run ./...
+	lint=$$($(GO) tool -n -modfile=tools/go.mod golangci-lint) && for module in bench bench/part bench/riversqlite; do (cd $$module && $$lint run ./...) || exit; done
 
 vuln: ## govulncheck: known flaws in what is used; it needs the network, or GOVULNDB=file:///copy of https://vuln.go.dev
 	$(if $(GOVULNDB),GOVULNDB=$(GOVULNDB)) $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...
@@ -85,8 +86,9 @@ prove: ## plant one bug at a time and show that the suites find each
 fuzz: ## fuzz each decoder, parser and policy: FUZZTIME=30s each, ONLY=regexp; what breaks one is kept under testdata/fuzz of its package
 	FUZZTIME=$(or $(FUZZTIME),30s) ONLY='$(or $(ONLY),.)' test/fuzz/run.sh
 
-bench: setup ## measure side by side with other libraries and the bare stores: BENCH=quick (5 minutes), ONLY=regexp, WRITE=1 (a full run into BENCHMARKS.md)
-	cd bench && $(GO) run . $(if $(filter quick,$(BENCH)),-quick) $(if $(ONLY),-only '$(ONLY)') $(if $(WRITE),-write)
+bench: setup ## measure side by side with other libraries and the bare stores: BENCH=quick (5 minutes), ONLY=regexp, HUGE=1 (10,000,000 finished tasks), WRITE=1 (a full run into BENCHMARKS.md)
+	@bench/sidekiq/install.sh
+	cd bench && $(GO) run . $(if $(filter quick,$(BENCH)),-quick) $(if $(ONLY),-only '$(ONLY)') $(if $(HUGE),-huge) $(if $(WRITE),-write)
 
 setup: ## fetch what the tests need: modules, and PostgreSQL, pgbouncer, Redis and an S3 server to start private ones from
 	@$(GO) mod download
