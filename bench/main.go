@@ -38,7 +38,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	quick := flags.Bool("quick", false, "short measurements, peers at their best alone; no further round after four minutes")
+	quick := flags.Bool("quick", false, "short measurements, peers at their best alone; no bench begins after 220 s, and it tells what it leaves out")
 	only := flags.String("only", "", "run benches whose engine/name match this regular `expression`")
 	rounds := flags.Int("rounds", 0, "how many `rounds`; default 5, quick 3")
 	out := flags.String("out", "out", "write results and plots into this `folder`")
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	if *quick {
-		cfg.Budget = 4 * time.Minute
+		cfg.Budget = 220 * time.Second
 	}
 	if *write && (*quick || *only != "") {
 		return errors.New("-write needs a full run: leave out -quick and -only")

@@ -16,6 +16,14 @@ type Results struct {
 	Machine Machine
 	Quick   bool
 	Rows    []Row
+	Notes   []Note
+	LeftOut []string // what was not measured, and why
+}
+
+// Note is what a contestant had to say beside its figures.
+type Note struct {
+	Bench, Engine, Side string
+	Lines               []string
 }
 
 // Row is one comparison: a figure of ours beside that of one other.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/outlast-go/outlast/bench/contest"
@@ -21,6 +22,15 @@ func Table(w io.Writer, r contest.Results) {
 			better(row), row.Spread*50, row.Rounds, cpu(row.OursCPU, row.OursServerCPU), cpu(row.PeerCPU, row.PeerServerCPU), name(row))
 	}
 	_ = t.Flush() // a terminal that is gone is not told
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "\n%s, %s, %s: %s\n", n.Bench, n.Engine, n.Side, strings.Join(n.Lines, "; "))
+	}
+	if len(r.LeftOut) > 0 {
+		fmt.Fprintf(w, "\nleft out:\n")
+	}
+	for _, what := range r.LeftOut {
+		fmt.Fprintf(w, "- %s\n", what)
+	}
 }
 
 // better is by what factor ours is better; below 1 it is worse. Beside a bare store it is the share of it.
