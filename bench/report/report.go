@@ -55,7 +55,8 @@ func other(r contest.Row) string {
 
 func name(r contest.Row) string {
 	if r.Error != "" {
-		return r.PeerName + ": " + r.Error
+		first, _, _ := strings.Cut(r.Error, "\n")
+		return r.PeerName + ": " + first[:min(len(first), 200)]
 	}
 	return r.PeerName
 }
