@@ -71,8 +71,12 @@ sagas: setup ## kill -9 processes at every commit of a saga, on each engine, and
 batches: setup ## three processes work on a batch and are killed: ENGINE=sqlite|postgres|redis ROWS=100000 KILLS=10
 	BATCH_ENGINE=$(ENGINE) BATCH_ROWS=$(or $(ROWS),100000) BATCH_KILLS=$(or $(KILLS),10) $(GO) test -count=1 -v -timeout 3h -run TestKilledProcesses ./test/batches
 
-memory: setup ## load a daemon for TIME=10m, and see that its memory stays flat: STORE=sqlite|postgres|redis
+memory: setup ## see that memory stays flat: of a daemon under load for TIME=10m on STORE=sqlite|postgres|redis, or with MINUTES=60 of a worker on each engine, told as JSON
+ifdef MINUTES
+	cd bench && $(GO) run . -memory $(MINUTES)m -out out/memory && cat out/memory/latest.json
+else
 	OUTLAST_MEMORY=$(or $(TIME),10m) OUTLAST_MEMORY_STORE=$(or $(STORE),sqlite) $(GO) test -count=1 -v -timeout 2h -run TestMemoryStaysFlat ./test/workers
+endif
 
 dashboard: setup ## how long each page takes with TASKS=1000000 in the store: ENGINES='sqlite|postgres' (redis as well); pictures: OUTLAST_SCREENSHOTS=folder with go test ./test/web
 	OUTLAST_WEB_TASKS=$(or $(TASKS),1000000) $(GO) test -run '^$$' -bench 'BenchmarkPages/($(or $(ENGINES),sqlite|postgres))' -benchtime 40x -timeout 1h ./test/web

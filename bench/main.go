@@ -4,6 +4,7 @@
 //	go run . -quick            # under five minutes on two cores
 //	go run . -only drain       # benches whose engine/name match
 //	go run . -write            # a full run into BENCHMARKS.md
+//	go run . -memory 1h        # whether the memory of workers stays flat
 package main
 
 import (
@@ -44,10 +45,11 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("out", "out", "write results and plots into this `folder`")
 	write := flags.Bool("write", false, "write BENCHMARKS.md, in the folder above")
 	huge := flags.Bool("huge", false, "fill the store with 10,000,000 finished tasks, not 1,000,000")
+	memory := flags.Duration("memory", 0, "watch the memory of workers for so `long`, and measure nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	cfg := contest.Config{Quick: *quick, Rounds: *rounds, Huge: *huge, Source: ".", Log: os.Stderr}
+	cfg := contest.Config{Quick: *quick, Rounds: *rounds, Huge: *huge, Memory: *memory, Source: ".", Log: os.Stderr}
 	var err error
 	if cfg.Only, err = regexp.Compile(*only); err != nil {
 		return fmt.Errorf("-only: %w", err)
@@ -61,8 +63,8 @@ func run(ctx context.Context, args []string) error {
 	if *quick {
 		cfg.Budget = 220 * time.Second
 	}
-	if *write && (*quick || *only != "") {
-		return errors.New("-write needs a full run: leave out -quick and -only")
+	if *write && (*quick || *only != "" || *memory > 0) {
+		return errors.New("-write needs a full run: leave out -quick, -only and -memory")
 	}
 	r, err := contest.Run(ctx, cfg)
 	if err != nil {

@@ -62,6 +62,7 @@ type Config struct {
 	Rounds int
 	Budget time.Duration // no bench begins later than this, and what runs much later is ended; 0: no end
 	Huge   bool          // the store filled with ten times as much
+	Memory time.Duration // if positive, workers are watched for so long, and there are no other benches
 	Source string        // the folder of the bench module, to build its other programs from
 	Log    io.Writer
 }

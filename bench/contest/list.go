@@ -83,10 +83,14 @@ var quickLeavesOut = []string{
 
 // benches are all of them; what matters most comes first, as a quick run may have no time for the rest.
 func benches(cfg Config) []*Bench {
-	var list []*Bench
-	for _, of := range []func(Config, string) []*Bench{
+	kinds := []func(Config, string) []*Bench{
 		runs, submits, sagaBenches, crashBenches, growthBenches, callBenches, batchBenches, idleBenches, processBenches,
-	} {
+	}
+	if cfg.Memory > 0 {
+		kinds = []func(Config, string) []*Bench{memoryBenches}
+	}
+	var list []*Bench
+	for _, of := range kinds {
 		for _, e := range engines {
 			list = append(list, of(cfg, e)...)
 		}

@@ -95,7 +95,7 @@ func Main(measure Measure) int {
 		fmt.Fprintln(os.Stderr, "read the order:", err)
 		return 2
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), o.For+20*time.Minute)
 	defer cancel()
 	stop, err := profile()
 	if err != nil {

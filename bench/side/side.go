@@ -59,4 +59,5 @@ var others = map[string]part.Measure{
 	"costs":    measureCosts,
 	"passed":   measurePassed,
 	"idle":     measureIdle,
+	"memory":   measureMemory,
 }
