@@ -29,6 +29,7 @@ type Side struct {
 	Workers  int     // how many processes, where several run
 	Finished int     // how many tasks have ended in the store before it begins
 	AtLeast  float64 // it is waited for no longer than this
+	Never    bool    // what was waited for in vain cannot come at all
 }
 
 // Value is one figure of a bench.

@@ -53,16 +53,16 @@ func peers(cfg Config, engine string) []Side {
 }
 
 // sidekiq is Debian's Sidekiq, where it is installed: it is in Ruby, and measured by a program of its own that knows some of the measures.
-func sidekiq(cfg Config, engine string) []Side {
+func sidekiq(engine string, titles ...string) (list []Side) {
 	if engine != "redis" {
 		return nil
 	}
-	list := []Side{
-		{Name: "sidekiq", Program: "sidekiq", Title: "Sidekiq 6.4, 10 threads", Tasks: 20_000},
-		{Name: "sidekiq", Program: "sidekiq", Setting: side.Best, Title: "Sidekiq 6.4, 2 processes of 5 threads", Tasks: 20_000},
-	}
-	if cfg.Quick {
-		return list[1:]
+	for i, title := range titles {
+		s := Side{Name: "sidekiq", Program: "sidekiq", Title: "Sidekiq 6.4" + title, Tasks: 20_000}
+		if i == len(titles)-1 {
+			s.Setting = side.Best
+		}
+		list = append(list, s)
 	}
 	return list
 }
@@ -117,7 +117,7 @@ func window(cfg Config) time.Duration {
 }
 
 func submits(cfg Config, e string) []*Bench {
-	sides := slices.Concat([]Side{ours}, best(cfg, e), sidekiq(Config{Quick: true}, e), []Side{bare(e)})
+	sides := slices.Concat([]Side{ours}, best(cfg, e), sidekiq(e, ""), []Side{bare(e)})
 	var list []*Bench
 	for _, g := range []int{1, 16} {
 		list = append(list, &Bench{
@@ -141,7 +141,7 @@ func runs(cfg Config, e string) []*Bench {
 		{
 			Name: "drain", Engine: e, Title: "tasks that do nothing are run; all are there when it begins",
 			Order: part.Order{Bench: "drain", Tasks: backlog, For: 2 * window(cfg)}, Values: rate,
-			Sides: slices.Concat(all, sidekiq(cfg, e), []Side{bare(e)}),
+			Sides: slices.Concat(all, sidekiq(e, ", 10 threads", ", 2 processes of 5 threads"), []Side{bare(e)}),
 		},
 		{
 			Name: "end to end", Engine: e, Title: "16 goroutines submit tasks while one process runs them",

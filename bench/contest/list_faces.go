@@ -8,6 +8,10 @@ import (
 	"github.com/outlast-go/outlast/bench/side"
 )
 
+// besideTemporal tells what Temporal's settings are.
+const besideTemporal = "; beside Temporal in one process with its server (default settings; at its best with 4 history shards, 16 pollers of each kind and eager starts; and with " +
+	"local activities, whose results are stored together and not step by step)"
+
 // temporal is Temporal's server, worker and client in one process. It has no store in Redis. It takes minutes to build, and so a quick run
 // leaves it out.
 func temporal(cfg Config, e string) []Side {
@@ -17,8 +21,8 @@ func temporal(cfg Config, e string) []Side {
 	const name = "Temporal 1.32"
 	return []Side{
 		{Name: "temporal", Program: "temporal", Title: name},
-		{Name: "temporal", Program: "temporal", Setting: side.Best, Title: name + ", 4 shards, 16 pollers, eager"},
-		{Name: "temporal", Program: "temporal", Setting: "local", Title: name + ", and steps not stored one by one (local activities)"},
+		{Name: "temporal", Program: "temporal", Setting: side.Best, Title: name + ", best: 4 shards, 16 pollers"},
+		{Name: "temporal", Program: "temporal", Setting: "local", Title: name + ", best, local activities"},
 	}
 }
 
@@ -32,12 +36,12 @@ func sagaBenches(cfg Config, e string) []*Bench {
 		per := []Value{{Name: "rate", Unit: "sagas/s"}}
 		list = append(list, &Bench{
 			Name: fmt.Sprintf("sagas of %d", steps), Engine: e, Order: o, Values: per, Sides: sides, Rounds: few(cfg, 3),
-			Title: "sagas of empty steps, 32 side by side, run where they are started; beside as many durable writes in a row",
+			Title: "sagas of empty steps, 32 side by side, run where they are started" + besideTemporal + "; and beside as many durable writes in a row",
 		})
 		if !cfg.Quick {
 			list = append(list, &Bench{
 				Name: fmt.Sprintf("sagas of %d by workers", steps), Engine: e, Order: o, Values: per, Sides: workers, Rounds: few(cfg, 3),
-				Title: "sagas of empty steps, 32 side by side, run by workers; beside as many durable writes in a row",
+				Title: "sagas of empty steps, 32 side by side, run by workers" + besideTemporal + "; and beside as many durable writes in a row",
 			})
 		}
 	}

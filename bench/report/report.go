@@ -33,13 +33,17 @@ func Table(w io.Writer, r contest.Results) {
 	}
 }
 
-// better is by what factor ours is better; below 1 it is worse. Beside a bare store it is the share of it.
+// better is by what factor ours is better; below 1 it is worse. Beside a bare store it is the share of it, and beside itself the ratio.
 func better(r contest.Row) string {
 	switch {
 	case r.Error != "" && r.Better == 0:
 		return "–"
+	case r.Self:
+		return contest.Figure(r.Ratio) + "x as much"
 	case r.Bare:
 		return fmt.Sprintf("%.0f %%", r.Better*100)
+	case r.Never:
+		return "–"
 	case r.AtLeast:
 		return fmt.Sprintf("> %sx", contest.Figure(r.Better))
 	}
@@ -47,7 +51,10 @@ func better(r contest.Row) string {
 }
 
 func other(r contest.Row) string {
-	if r.AtLeast {
+	switch {
+	case r.Never:
+		return "never"
+	case r.AtLeast:
 		return "> " + contest.Figure(r.Peer)
 	}
 	return contest.Figure(r.Peer)
