@@ -71,7 +71,7 @@ func idleBenches(cfg Config, e string) []*Bench {
 	}
 	return []*Bench{{
 		Name: fmt.Sprintf("%d idle workers", workers), Engine: e,
-		Title:  "workers that have nothing to do, 50 to a handle of the store: calls of the store a second, and the cores they keep busy, of the program and of the server; beside workers that do not follow the store's advice to beat less often in a large fleet",
+		Title:  "workers that have nothing to do, 50 to a handle of the store (SQLite: 250): calls of the store a second, and the cores they keep busy, of the program and of the server; beside workers that do not follow the store's advice to beat less often in a large fleet",
 		Order:  part.Order{Bench: "idle", Tasks: workers, For: length},
 		Values: values,
 		Sides:  sides, Rounds: 1, Waits: cfg.Quick,

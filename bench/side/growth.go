@@ -133,14 +133,14 @@ func (s *stock) recover(ctx context.Context, o part.Order, c costs, n int) (done
 		}
 	}
 	for left := done; left > 0; {
-		tasks, err := s.take(ctx, 10*hundred)
-		if err == nil && len(tasks) == 0 {
+		ran, err := s.run(ctx, 10*hundred)
+		if err == nil && ran == 0 {
 			err = fmt.Errorf("%d recovered tasks are not ready", left)
 		}
-		if err = errors.Join(err, s.finish(ctx, tasks)); err != nil {
+		if err != nil {
 			return done, err
 		}
-		left -= len(tasks)
+		left -= ran
 	}
 	return done, nil
 }

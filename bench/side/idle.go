@@ -25,8 +25,14 @@ const (
 	Slow      = "slow"      // they are set to beat, and to look for the dead, every ten seconds
 )
 
-// perHandle is how many workers share a handle of the store, lest there be thousands of connections.
-const perHandle = 50
+// perHandle is how many workers share a handle of the store, lest there be thousands of connections. A file of SQLite is shared by few
+// processes, and each handle is one more that writes.
+func perHandle(o part.Order) int {
+	if strings.HasPrefix(o.URL, "sqlite:") {
+		return 250
+	}
+	return 50
+}
 
 // idlers are workers without work and what they ask of the store.
 type idlers struct {
@@ -48,6 +54,9 @@ func measureIdle(ctx context.Context, o part.Order, _ *part.Wire) (r part.Report
 	errs := make([]error, o.Tasks)
 	var group sync.WaitGroup
 	for i := range o.Tasks {
+		if i%50 == 49 { // a fleet is not started in one moment
+			<-time.After(200 * time.Millisecond)
+		}
 		k, err := f.worker(ctx, o, i)
 		if err != nil {
 			stop()
@@ -69,7 +78,7 @@ func measureIdle(ctx context.Context, o part.Order, _ *part.Wire) (r part.Report
 
 // worker makes a kernel, and a handle for it and the next ones if need be.
 func (f *idlers) worker(ctx context.Context, o part.Order, i int) (*kernel.Kernel, error) {
-	if i%perHandle == 0 {
+	if i%perHandle(o) == 0 {
 		address := o.URL
 		if strings.HasPrefix(address, "postgres:") {
 			address += "&conns=4"
@@ -136,7 +145,7 @@ func (f *idlers) joined(ctx context.Context, n int) error {
 		}
 		<-time.After(100 * time.Millisecond)
 	}
-	<-time.After(3 * time.Second)
+	<-time.After(2*time.Second + time.Duration(n)*10*time.Millisecond)
 	return nil
 }
 

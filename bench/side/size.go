@@ -67,12 +67,16 @@ func sizePostgres(ctx context.Context, url string) (sum float64, notes []string,
 	}
 	var name, kind string
 	var bytes int64
+	named := 0.0
 	_, err = pgx.ForEachRow(rows, []any{&name, &kind, &bytes}, func() error {
-		sum += float64(bytes) / mebi
-		notes = append(notes, fmt.Sprintf("%s %s: %.1f MiB", kind, name, float64(bytes)/mebi))
+		one := float64(bytes) / mebi
+		if sum += one; one >= 0.1 {
+			named += one
+			notes = append(notes, fmt.Sprintf("%s %s: %.1f MiB", kind, name, one))
+		}
 		return nil
 	})
-	return sum, notes, err
+	return sum, append(notes, fmt.Sprintf("all others: %.1f MiB", sum-named)), err
 }
 
 func sizeRedis(ctx context.Context, text string) (float64, []string, error) {

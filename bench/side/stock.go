@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/outlast-go/outlast/bench/part"
@@ -109,17 +110,39 @@ func (s *stock) beat(ctx context.Context) error {
 	return err
 }
 
-// pass lets n tasks through in blocks, calling between after each.
+// pass lets n tasks through in blocks, three side by side, calling between after each.
 func (s *stock) pass(ctx context.Context, n int, between func() error) error {
-	const block = 1000
-	for done := 0; done < n; done += block {
-		tasks, err := s.put(ctx, min(block, n-done), true)
-		if err != nil {
-			return err
+	const block, lanes = 1000, 3
+	var left atomic.Int64
+	left.Store(int64(n))
+	err := part.Parallel(lanes, func(int) error {
+		for {
+			mine := min(left.Add(-block)+block, block)
+			if mine <= 0 {
+				return nil
+			}
+			if _, err := s.put(ctx, int(mine), false); err != nil {
+				return err
+			}
+			if _, err := s.run(ctx, block); err != nil {
+				return err
+			}
+			if err := errors.Join(s.beat(ctx), between()); err != nil {
+				return err
+			}
 		}
-		if err := errors.Join(s.finish(ctx, tasks), s.beat(ctx), between()); err != nil {
-			return err
-		}
+	})
+	for more := 1; more > 0 && err == nil; { // what one lane submitted, another may have claimed
+		more, err = s.run(ctx, block)
 	}
-	return nil
+	return err
+}
+
+// run claims up to n tasks and completes them.
+func (s *stock) run(ctx context.Context, n int) (int, error) {
+	tasks, err := s.take(ctx, n)
+	if err != nil || len(tasks) == 0 {
+		return 0, err
+	}
+	return len(tasks), s.finish(ctx, tasks)
 }
