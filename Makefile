@@ -33,6 +33,7 @@ race: setup ## all tests under the race detector (needs a C compiler)
 
 lint: ## golangci-lint with gosec, pinned in tools/go.mod; the first run builds it
 	$(LINT) run ./...
+	lint=$$($(GO) tool -n -modfile=tools/go.mod golangci-lint) && for module in bench bench/part bench/riversqlite; do (cd $$module && $$lint run ./...) || exit; done
 
 vuln: ## govulncheck: known flaws in what is used; it needs the network, or GOVULNDB=file:///copy of https://vuln.go.dev
 	$(if $(GOVULNDB),GOVULNDB=$(GOVULNDB)) $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...
@@ -70,8 +71,12 @@ sagas: setup ## kill -9 processes at every commit of a saga, on each engine, and
 batches: setup ## three processes work on a batch and are killed: ENGINE=sqlite|postgres|redis ROWS=100000 KILLS=10
 	BATCH_ENGINE=$(ENGINE) BATCH_ROWS=$(or $(ROWS),100000) BATCH_KILLS=$(or $(KILLS),10) $(GO) test -count=1 -v -timeout 3h -run TestKilledProcesses ./test/batches
 
-memory: setup ## load a daemon for TIME=10m, and see that its memory stays flat: STORE=sqlite|postgres|redis
+memory: setup ## see that memory stays flat: of a daemon under load for TIME=10m on STORE=sqlite|postgres|redis, or with MINUTES=60 of a worker on each engine, told as JSON
+ifdef MINUTES
+	cd bench && $(GO) run . -memory $(MINUTES)m -out out/memory && cat out/memory/latest.json
+else
 	OUTLAST_MEMORY=$(or $(TIME),10m) OUTLAST_MEMORY_STORE=$(or $(STORE),sqlite) $(GO) test -count=1 -v -timeout 2h -run TestMemoryStaysFlat ./test/workers
+endif
 
 dashboard: setup ## how long each page takes with TASKS=1000000 in the store: ENGINES='sqlite|postgres' (redis as well); pictures: OUTLAST_SCREENSHOTS=folder with go test ./test/web
 	OUTLAST_WEB_TASKS=$(or $(TASKS),1000000) $(GO) test -run '^$$' -bench 'BenchmarkPages/($(or $(ENGINES),sqlite|postgres))' -benchtime 40x -timeout 1h ./test/web
@@ -85,8 +90,9 @@ prove: ## plant one bug at a time and show that the suites find each
 fuzz: ## fuzz each decoder, parser and policy: FUZZTIME=30s each, ONLY=regexp; what breaks one is kept under testdata/fuzz of its package
 	FUZZTIME=$(or $(FUZZTIME),30s) ONLY='$(or $(ONLY),.)' test/fuzz/run.sh
 
-bench: setup ## measure side by side with other libraries and the bare stores: BENCH=quick (5 minutes), ONLY=regexp, WRITE=1 (a full run into BENCHMARKS.md)
-	cd bench && $(GO) run . $(if $(filter quick,$(BENCH)),-quick) $(if $(ONLY),-only '$(ONLY)') $(if $(WRITE),-write)
+bench: setup ## measure side by side with other libraries and the bare stores: BENCH=quick (5 minutes), ONLY=regexp, HUGE=1 (10,000,000 finished tasks), WRITE=1 (a full run into BENCHMARKS.md)
+	@bench/sidekiq/install.sh
+	cd bench && $(GO) run . $(if $(filter quick,$(BENCH)),-quick) $(if $(ONLY),-only '$(ONLY)') $(if $(HUGE),-huge) $(if $(WRITE),-write)
 
 setup: ## fetch what the tests need: modules, and PostgreSQL, pgbouncer, Redis and an S3 server to start private ones from
 	@$(GO) mod download

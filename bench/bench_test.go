@@ -83,7 +83,7 @@ func TestFiguresAreThoseOfTheRounds(t *testing.T) {
 // The module keeps the rules of the tree, save that its folders are no rooms of the main module.
 func TestTheModuleKeepsItsShape(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{".", "part", "riversqlite"} {
+	for _, dir := range []string{".", "part", "riversqlite", "temporal"} {
 		tree, err := arch.Load(os.DirFS(dir))
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@
 //	go run . -quick            # under five minutes on two cores
 //	go run . -only drain       # benches whose engine/name match
 //	go run . -write            # a full run into BENCHMARKS.md
+//	go run . -memory 1h        # whether the memory of workers stays flat
 package main
 
 import (
@@ -38,16 +39,17 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	quick := flags.Bool("quick", false, "short measurements, peers at their best alone; no further round after four minutes")
+	quick := flags.Bool("quick", false, "short measurements, peers at their best alone; no bench begins after 220 s, and it tells what it leaves out")
 	only := flags.String("only", "", "run benches whose engine/name match this regular `expression`")
 	rounds := flags.Int("rounds", 0, "how many `rounds`; default 5, quick 3")
 	out := flags.String("out", "out", "write results and plots into this `folder`")
 	write := flags.Bool("write", false, "write BENCHMARKS.md, in the folder above")
 	huge := flags.Bool("huge", false, "fill the store with 10,000,000 finished tasks, not 1,000,000")
+	memory := flags.Duration("memory", 0, "watch the memory of workers for so `long`, and measure nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	cfg := contest.Config{Quick: *quick, Rounds: *rounds, Huge: *huge, Source: ".", Log: os.Stderr}
+	cfg := contest.Config{Quick: *quick, Rounds: *rounds, Huge: *huge, Memory: *memory, Source: ".", Log: os.Stderr}
 	var err error
 	if cfg.Only, err = regexp.Compile(*only); err != nil {
 		return fmt.Errorf("-only: %w", err)
@@ -59,10 +61,10 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	if *quick {
-		cfg.Budget = 4 * time.Minute
+		cfg.Budget = 220 * time.Second
 	}
-	if *write && (*quick || *only != "") {
-		return errors.New("-write needs a full run: leave out -quick and -only")
+	if *write && (*quick || *only != "" || *memory > 0) {
+		return errors.New("-write needs a full run: leave out -quick, -only and -memory")
 	}
 	r, err := contest.Run(ctx, cfg)
 	if err != nil {

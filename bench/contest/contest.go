@@ -10,6 +10,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/outlast-go/outlast/bench/part"
@@ -28,6 +29,7 @@ type Side struct {
 	Workers  int     // how many processes, where several run
 	Finished int     // how many tasks have ended in the store before it begins
 	AtLeast  float64 // it is waited for no longer than this
+	Never    bool    // what was waited for in vain cannot come at all
 }
 
 // Value is one figure of a bench.
@@ -49,7 +51,8 @@ type Bench struct {
 	Sides  []Side // the first is ours
 	// Measure makes the reports of all sides, one round. Nil: each in a process of its own, in turn, on a store of its own.
 	Measure func(ctx context.Context, w *World, b *Bench) ([]part.Report, error)
-	Rounds  int // at most; 0: no bound of its own
+	Rounds  int  // at most; 0: no bound of its own
+	Waits   bool // it waits more than it works, and may run beside the same on other engines
 }
 
 // Config says what to run.
@@ -58,8 +61,9 @@ type Config struct {
 	Tiny   bool           // as little as can be: to see that all works
 	Only   *regexp.Regexp // nil: all
 	Rounds int
-	Budget time.Duration // no further round begins later than this; 0: none
+	Budget time.Duration // no bench begins later than this, and what runs much later is ended; 0: no end
 	Huge   bool          // the store filled with ten times as much
+	Memory time.Duration // if positive, workers are watched for so long, and there are no other benches
 	Source string        // the folder of the bench module, to build its other programs from
 	Log    io.Writer
 }
@@ -67,6 +71,11 @@ type Config struct {
 // Run measures, and returns what each comparison gave. A contestant that fails is reported in its row, and stops no other.
 func Run(ctx context.Context, cfg Config) (Results, error) {
 	begun := time.Now()
+	if cfg.Budget > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadlineCause(ctx, begun.Add(cfg.Budget+grace), errLate)
+		defer stop()
+	}
 	list := slices.DeleteFunc(benches(cfg), func(b *Bench) bool {
 		return cfg.Only != nil && !cfg.Only.MatchString(b.Engine+"/"+b.Name)
 	})
@@ -85,23 +94,61 @@ func Run(ctx context.Context, cfg Config) (Results, error) {
 		}
 		all[i] = &series{bench: b, reports: make([][]part.Report, len(b.Sides)), errs: make([]error, len(b.Sides))}
 	}
-	for round := range cfg.Rounds {
-		for _, s := range all {
-			late := round > 0 && cfg.Budget > 0 && time.Since(begun) > cfg.Budget
-			if late || s.bench.Rounds > 0 && round >= s.bench.Rounds {
-				continue
-			}
-			if ctx.Err() != nil {
-				return Results{}, context.Cause(ctx)
-			}
-			s.round(ctx, w, round)
-		}
+	if err := rounds(ctx, w, all, begun); err != nil {
+		return Results{}, err
 	}
 	r := Results{Date: begun.UTC(), Took: time.Since(begun), Machine: w.machine, Quick: cfg.Quick}
-	for _, s := range all {
-		r.Rows = append(r.Rows, s.rows()...)
+	if cfg.Quick {
+		r.LeftOut = quickLeavesOut
 	}
+	for _, s := range all {
+		if s.begun == 0 {
+			r.LeftOut = append(r.LeftOut, s.bench.Engine+"/"+s.bench.Name+": the time was over")
+			continue
+		}
+		r.Rows = append(r.Rows, s.rows()...)
+		r.Notes = append(r.Notes, s.notes()...)
+	}
+	slices.SortStableFunc(r.Rows, func(a, b Row) int { return slices.Index(engines, a.Engine) - slices.Index(engines, b.Engine) })
 	return r, nil
+}
+
+// grace is how long what has begun in time may go on.
+const grace = 45 * time.Second
+
+// errLate is why a contestant was stopped.
+var errLate = errors.New("the time of the whole run was over")
+
+// rounds runs all benches round after round, as long as there is time.
+func rounds(ctx context.Context, w *World, all []*series, begun time.Time) error {
+	for round := range w.cfg.Rounds {
+		left := slices.DeleteFunc(slices.Clone(all), func(s *series) bool { return s.bench.Rounds > 0 && round >= s.bench.Rounds })
+		for len(left) > 0 {
+			if w.cfg.Budget > 0 && time.Since(begun) > w.cfg.Budget {
+				return nil
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			n := together(left)
+			var group sync.WaitGroup
+			for _, s := range left[:n] {
+				group.Go(func() { s.round(ctx, w, round) })
+			}
+			group.Wait()
+			left = left[n:]
+		}
+	}
+	return nil
+}
+
+// together is how many of the first benches are run side by side.
+func together(list []*series) int {
+	n := 1
+	for list[0].bench.Waits && n < len(list) && list[n].bench.Waits && list[n].bench.Name == list[0].bench.Name {
+		n++
+	}
+	return n
 }
 
 // shrink makes a bench small: its figures mean nothing then. Peers with a program of their own stay away.
@@ -119,19 +166,34 @@ func (b *Bench) shrink() {
 // series is what all rounds of a bench gave.
 type series struct {
 	bench   *Bench
+	begun   int             // rounds
 	reports [][]part.Report // by side
 	errs    []error
 }
 
-// round measures each side once.
+// notes are what the last round had to say beside its figures.
+func (s *series) notes() (list []Note) {
+	for i, reports := range s.reports {
+		if len(reports) > 0 && len(reports[len(reports)-1].Notes) > 0 {
+			list = append(list, Note{Bench: s.bench.Name, Engine: s.bench.Engine, Side: s.bench.Sides[i].Title, Lines: reports[len(reports)-1].Notes})
+		}
+	}
+	return list
+}
+
+// round measures each side once, and logs a line.
 func (s *series) round(ctx context.Context, w *World, round int) {
-	fmt.Fprintf(w.cfg.Log, "round %d  %s/%s:", round+1, s.bench.Engine, s.bench.Name)
+	line := fmt.Sprintf("round %d  %s/%s:", round+1, s.bench.Engine, s.bench.Name)
 	measure := s.bench.Measure
 	if measure == nil {
 		measure = inTurn
 	}
 	begun := time.Now()
+	s.begun++
 	list, err := measure(ctx, w, s.bench)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	for i := range s.bench.Sides {
 		r := part.Report{Error: "it was not measured"}
 		if i < len(list) {
@@ -142,13 +204,13 @@ func (s *series) round(ctx context.Context, w *World, round int) {
 		}
 		if r.Error != "" {
 			s.errs[i] = errors.New(r.Error)
-			fmt.Fprintf(w.cfg.Log, "  %s: %s", s.bench.Sides[i].Title, r.Error)
+			line += fmt.Sprintf("  %s: %s", s.bench.Sides[i].Title, r.Error)
 			continue
 		}
 		s.reports[i] = append(s.reports[i], r)
-		fmt.Fprintf(w.cfg.Log, "  %s %s", s.bench.Sides[i].Title, Figure(r.Values[s.bench.Values[0].Name]))
+		line += fmt.Sprintf("  %s %s", s.bench.Sides[i].Title, Figure(r.Values[s.bench.Values[0].Name]))
 	}
-	fmt.Fprintf(w.cfg.Log, "  (%v)\n", time.Since(begun).Round(100*time.Millisecond))
+	fmt.Fprintf(w.cfg.Log, "%s  (%v)\n", line, time.Since(begun).Round(100*time.Millisecond))
 }
 
 // inTurn measures each side in a process of its own on a store of its own. One that fails leaves the others their figures.

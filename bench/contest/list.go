@@ -2,6 +2,7 @@ package contest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/outlast-go/outlast/bench/part"
@@ -41,9 +42,27 @@ func peers(cfg Config, engine string) []Side {
 	}
 	var list []Side
 	for _, s := range all[engine] {
+		if cfg.Quick {
+			s.Tasks /= 2
+		}
 		if !cfg.Quick || s.Setting == side.Best {
 			list = append(list, s)
 		}
+	}
+	return list
+}
+
+// sidekiq is Debian's Sidekiq, where it is installed: it is in Ruby, and measured by a program of its own that knows some of the measures.
+func sidekiq(engine string, titles ...string) (list []Side) {
+	if engine != "redis" {
+		return nil
+	}
+	for i, title := range titles {
+		s := Side{Name: "sidekiq", Program: "sidekiq", Title: "Sidekiq 6.4" + title, Tasks: 20_000}
+		if i == len(titles)-1 {
+			s.Setting = side.Best
+		}
+		list = append(list, s)
 	}
 	return list
 }
@@ -54,17 +73,37 @@ func best(cfg Config, engine string) []Side {
 	return peers(cfg, engine)
 }
 
+// quickLeavesOut is what a quick run has no time for.
+var quickLeavesOut = []string{
+	"peers at their default settings",
+	"Temporal, which takes minutes to build",
+	"sagas run by workers, batches over 5,000 rows, more than 2 processes, 10,000 calls in flight",
+	"stores with more than 20,000 finished tasks, 1,000 idle workers, tasks that have passed through; peers that take more than 4 s after a crash",
+}
+
+// benches are all of them; what matters most comes first, as a quick run may have no time for the rest.
 func benches(cfg Config) []*Bench {
+	kinds := []func(Config, string) []*Bench{
+		runs, submits, sagaBenches, crashBenches, growthBenches, callBenches, batchBenches, idleBenches, processBenches,
+	}
+	if cfg.Memory > 0 {
+		kinds = []func(Config, string) []*Bench{memoryBenches}
+	}
 	var list []*Bench
-	for _, e := range engines {
-		list = append(list, submits(cfg, e)...)
-		list = append(list, runs(cfg, e)...)
-		list = append(list, batchBenches(cfg, e)...)
-		list = append(list, sagaBenches(cfg, e)...)
-		list = append(list, callBenches(cfg, e)...)
-		list = append(list, fleetBenches(cfg, e)...)
+	for _, of := range kinds {
+		for _, e := range engines {
+			list = append(list, of(cfg, e)...)
+		}
 	}
 	return list
+}
+
+// few bounds the rounds of a bench that takes long, 0: not at all. A quick run has one of it.
+func few(cfg Config, most int) int {
+	if cfg.Quick {
+		return 1
+	}
+	return most
 }
 
 var rate = []Value{{Name: "rate", Unit: "tasks/s"}}
@@ -72,13 +111,13 @@ var rate = []Value{{Name: "rate", Unit: "tasks/s"}}
 // window is how long one measurement takes.
 func window(cfg Config) time.Duration {
 	if cfg.Quick {
-		return 700 * time.Millisecond
+		return 500 * time.Millisecond
 	}
 	return 3 * time.Second
 }
 
 func submits(cfg Config, e string) []*Bench {
-	sides := append([]Side{ours}, append(best(cfg, e), bare(e))...)
+	sides := slices.Concat([]Side{ours}, best(cfg, e), sidekiq(e, ""), []Side{bare(e)})
 	var list []*Bench
 	for _, g := range []int{1, 16} {
 		list = append(list, &Bench{
@@ -95,23 +134,24 @@ func submits(cfg Config, e string) []*Bench {
 func runs(cfg Config, e string) []*Bench {
 	backlog, through, samples := 200_000, 40_000, 500
 	if cfg.Quick {
-		backlog, through, samples = 20_000, 8_000, 100
+		backlog, through, samples = 15_000, 5_000, 50
 	}
-	all := append([]Side{ours}, append(peers(cfg, e), bare(e))...)
+	all := append([]Side{ours}, peers(cfg, e)...)
 	return []*Bench{
 		{
 			Name: "drain", Engine: e, Title: "tasks that do nothing are run; all are there when it begins",
-			Order: part.Order{Bench: "drain", Tasks: backlog, For: 2 * window(cfg)}, Values: rate, Sides: all,
+			Order: part.Order{Bench: "drain", Tasks: backlog, For: 2 * window(cfg)}, Values: rate,
+			Sides: slices.Concat(all, sidekiq(e, ", 10 threads", ", 2 processes of 5 threads"), []Side{bare(e)}),
 		},
 		{
 			Name: "end to end", Engine: e, Title: "16 goroutines submit tasks while one process runs them",
-			Order: part.Order{Bench: "through", Tasks: through, Goroutines: 16, For: 3 * window(cfg)}, Values: rate, Sides: all[:len(all)-1],
+			Order: part.Order{Bench: "through", Tasks: through, Goroutines: 16, For: 3 * window(cfg)}, Values: rate, Sides: all,
 		},
 		{
 			Name: "idle latency", Engine: e, Title: "from the call that submits until the task runs, 100 a second, nothing else to do",
 			Order:  part.Order{Bench: "latency", Tasks: samples},
 			Values: []Value{{Name: "p50", Unit: "ms", Less: true, Suffix: " p50"}, {Name: "p99", Unit: "ms", Less: true, Suffix: " p99"}},
-			Sides:  all[:len(all)-1],
+			Sides:  all,
 		},
 	}
 }

@@ -2,10 +2,13 @@ package contest
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"runtime"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Machine is what the figures were made on.
@@ -21,12 +24,15 @@ type Machine struct {
 func (w *World) look() Machine {
 	m := Machine{Cores: runtime.NumCPU(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	m.CPU = field("/proc/cpuinfo", "model name")
-	m.Memory = field("/proc/meminfo", "MemTotal")
+	var kibi float64
+	if _, err := fmt.Sscan(field("/proc/meminfo", "MemTotal"), &kibi); err == nil {
+		m.Memory = fmt.Sprintf("%.0f GiB", kibi/(1<<20))
+	}
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.System += " " + strings.TrimSpace(string(text))
 	}
 	if w.postgres != nil {
-		m.Servers = append(m.Servers, "PostgreSQL")
+		m.Servers = append(m.Servers, "PostgreSQL "+w.postgresVersion())
 	}
 	if w.redis != nil {
 		m.Servers = append(m.Servers, fmt.Sprintf("Redis %s", version(w.redis.Do("INFO", "server"))))
@@ -56,4 +62,16 @@ func field(path, name string) string {
 		}
 	}
 	return ""
+}
+
+// postgresVersion is that of the server; empty if it does not say.
+func (w *World) postgresVersion() string {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, w.postgres.URL())
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	text, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), " ")
+	return text
 }

@@ -16,6 +16,14 @@ type Results struct {
 	Machine Machine
 	Quick   bool
 	Rows    []Row
+	Notes   []Note
+	LeftOut []string // what was not measured, and why
+}
+
+// Note is what a contestant had to say beside its figures.
+type Note struct {
+	Bench, Engine, Side string
+	Lines               []string
 }
 
 // Row is one comparison: a figure of ours beside that of one other.
@@ -46,8 +54,12 @@ type Row struct {
 	OursSpread    float64 `json:"ours_spread"`
 	PeerSpread    float64 `json:"peer_spread"`
 	// AtLeast says that the peer's figure is a lower bound: it was not waited for any longer.
-	AtLeast bool   `json:"peer_at_least,omitempty"`
-	Error   string `json:"error,omitempty"`
+	AtLeast bool `json:"peer_at_least,omitempty"`
+	// Never says that it would have been waited for in vain.
+	Never bool `json:"peer_never,omitempty"`
+	// Self says that the peer is ours as well, in another state: the ratio is what counts.
+	Self  bool   `json:"beside_itself,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 // rows are the comparisons of ours with each other side, for each figure of the bench.
@@ -62,8 +74,10 @@ func (s *series) rows() []Row {
 				PeerName: side.Title, Bare: side.Bare, Durability: durability[s.bench.Engine],
 				Ours: ours.median, Peer: peer.median, Rounds: min(ours.n, peer.n), Spread: tidy(max(ours.spread, peer.spread)),
 				OursCPU: ours.cpu, OursServerCPU: ours.server, PeerCPU: peer.cpu, PeerServerCPU: peer.server,
+				Self:       side.Name == s.bench.Sides[0].Name,
 				OursSpread: tidy(ours.spread), PeerSpread: tidy(peer.spread), AtLeast: side.AtLeast > 0 && peer.median >= side.AtLeast,
 			}
+			r.Never = side.Never && r.AtLeast
 			for _, err := range []error{s.errs[0], s.errs[i+1]} {
 				if err != nil {
 					r.Error = err.Error()

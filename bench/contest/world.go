@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -32,7 +33,8 @@ type World struct {
 	redis    *servers.Redis
 	machine  Machine
 	flush    func() // empties Redis
-	programs map[string]string
+	building sync.Mutex
+	programs map[string]string // guarded by building
 	numbers  atomic.Int64
 	cleanups []func()
 }
@@ -162,13 +164,20 @@ func (w *World) order(b *Bench, s Side, p place) part.Order {
 	return o
 }
 
-// program is the path of a contestant's program; one with a module of its own is built when it is first asked for.
+// program is the path of a contestant's program; one with a module of its own is built when it is first asked for, and one in Ruby needs no
+// building, but a package of the system.
 func (w *World) program(ctx context.Context, folder string) (string, error) {
 	if folder == "" {
 		return os.Executable()
 	}
-	if path, ok := w.programs[folder]; ok {
+	w.building.Lock()
+	defer w.building.Unlock()
+	if path, ok := w.programs[folder]; ok && path != "" {
 		return path, nil
+	}
+	if path, err := script(filepath.Join(w.cfg.Source, folder)); path != "" || err != nil {
+		w.programs[folder] = path
+		return path, err
 	}
 	path := filepath.Join(w.dir, folder)
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
@@ -177,5 +186,21 @@ func (w *World) program(ctx context.Context, folder string) (string, error) {
 		return "", fmt.Errorf("build %s: %w\n%s", folder, err, text)
 	}
 	w.programs[folder] = path
+	return path, nil
+}
+
+// script is the path of a contestant in Ruby; empty if the folder has none.
+func script(folder string) (string, error) {
+	path, err := filepath.Abs(filepath.Join(folder, "part.rb"))
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", nil //nolint:nilerr // it is in Go
+	}
+	name := filepath.Base(folder)
+	if _, err := exec.LookPath(name); err != nil {
+		return "", fmt.Errorf("%s is not installed: on Debian and Ubuntu apt-get install ruby-%s", name, name)
+	}
 	return path, nil
 }

@@ -30,6 +30,8 @@ type Order struct {
 	Slots      int           // how many tasks run at once, where that is not the contestant's own default
 	For        time.Duration // how long at most
 	Steps      int           // of a saga
+	Before     int           // how many tasks have ended in the store so far, where a bench goes on with a store
+	Finished   int           // how many have to, before it measures
 	Target     string        // URL of the HTTP server that calls go to
 	Server     int           // process id of the store's server; 0 if it has none
 }
@@ -42,6 +44,8 @@ type Report struct {
 	Tasks int
 	// CPU and ServerCPU are microseconds per task of the program and of the store's server; negative if they cannot be told.
 	CPU, ServerCPU float64
+	// Notes are lines to be shown beside the figures.
+	Notes []string `json:",omitempty"`
 	// Error is why there are no figures.
 	Error string `json:",omitempty"`
 }
@@ -91,7 +95,7 @@ func Main(measure Measure) int {
 		fmt.Fprintln(os.Stderr, "read the order:", err)
 		return 2
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), o.For+20*time.Minute)
 	defer cancel()
 	stop, err := profile()
 	if err != nil {

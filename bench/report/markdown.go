@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,6 +69,21 @@ func section(b *strings.Builder, r contest.Results, bench, folder string) {
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | ±%.0f %% | %d | %s | %s |\n", name(row), other(row), contest.Figure(row.Ours), row.Unit,
 			better(row), row.Spread*50, row.Rounds, cpu(row.PeerCPU, row.PeerServerCPU), cpu(row.OursCPU, row.OursServerCPU))
+	}
+	notes(b, r, bench)
+}
+
+// notes are what contestants said beside the figures: they stand below the last figure of their bench.
+func notes(b *strings.Builder, r contest.Results, bench string) {
+	for _, n := range r.Notes {
+		all := names(r)
+		last := slices.IndexFunc(all, func(name string) bool { return strings.HasPrefix(name, n.Bench) })
+		for last >= 0 && last+1 < len(all) && strings.HasPrefix(all[last+1], n.Bench) {
+			last++
+		}
+		if last >= 0 && all[last] == bench {
+			fmt.Fprintf(b, "\n%s, %s: %s.\n", n.Engine, n.Side, strings.Join(n.Lines, "; "))
+		}
 	}
 }
 

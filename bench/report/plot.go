@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/outlast-go/outlast/bench/contest"
 )
@@ -80,8 +81,7 @@ func groups(bench string, r contest.Results) (list []group, unit string) {
 
 // Sizes of a plot, in pixels.
 const (
-	plotWidth  = 820
-	labelWidth = 300
+	letter     = 7 // of a label, about
 	barWidth   = 420
 	lineHeight = 22
 )
@@ -89,6 +89,13 @@ const (
 // plot draws horizontal bars, each engine on a scale of its own.
 func plot(bench string, r contest.Results) string {
 	list, unit := groups(bench, r)
+	labelWidth := 0
+	for _, g := range list {
+		for _, bar := range g.bars {
+			labelWidth = max(labelWidth, 20+letter*utf8.RuneCountInString(bar.label))
+		}
+	}
+	plotWidth := labelWidth + barWidth + 100
 	var b strings.Builder
 	y := 30
 	fmt.Fprintf(&b, `<text x="10" y="20" class="title">%s (%s)</text>`+"\n", escape(bench), escape(unit))
@@ -106,7 +113,7 @@ func plot(bench string, r contest.Results) string {
 			}
 			fmt.Fprintf(&b, `<text x="%d" y="%d" class="label">%s</text>`+"\n", labelWidth-8, y+15, escape(bar.label))
 			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" class="%s"/>`+"\n", labelWidth, y+2, width, lineHeight-5, bar.kind)
-			fmt.Fprintf(&b, `<text x="%.1f" y="%d">%s</text>`+"\n", labelWidth+width+6, y+15, escape(bar.text))
+			fmt.Fprintf(&b, `<text x="%.1f" y="%d">%s</text>`+"\n", float64(labelWidth)+width+6, y+15, escape(bar.text))
 			y += lineHeight
 		}
 	}

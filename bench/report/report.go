@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/outlast-go/outlast/bench/contest"
@@ -21,15 +22,28 @@ func Table(w io.Writer, r contest.Results) {
 			better(row), row.Spread*50, row.Rounds, cpu(row.OursCPU, row.OursServerCPU), cpu(row.PeerCPU, row.PeerServerCPU), name(row))
 	}
 	_ = t.Flush() // a terminal that is gone is not told
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "\n%s, %s, %s: %s\n", n.Bench, n.Engine, n.Side, strings.Join(n.Lines, "; "))
+	}
+	if len(r.LeftOut) > 0 {
+		fmt.Fprintf(w, "\nleft out:\n")
+	}
+	for _, what := range r.LeftOut {
+		fmt.Fprintf(w, "- %s\n", what)
+	}
 }
 
-// better is by what factor ours is better; below 1 it is worse. Beside a bare store it is the share of it.
+// better is by what factor ours is better; below 1 it is worse. Beside a bare store it is the share of it, and beside itself the ratio.
 func better(r contest.Row) string {
 	switch {
 	case r.Error != "" && r.Better == 0:
 		return "–"
+	case r.Self:
+		return contest.Figure(r.Ratio) + "x as much"
 	case r.Bare:
 		return fmt.Sprintf("%.0f %%", r.Better*100)
+	case r.Never:
+		return "–"
 	case r.AtLeast:
 		return fmt.Sprintf("> %sx", contest.Figure(r.Better))
 	}
@@ -37,7 +51,10 @@ func better(r contest.Row) string {
 }
 
 func other(r contest.Row) string {
-	if r.AtLeast {
+	switch {
+	case r.Never:
+		return "never"
+	case r.AtLeast:
 		return "> " + contest.Figure(r.Peer)
 	}
 	return contest.Figure(r.Peer)
@@ -45,7 +62,8 @@ func other(r contest.Row) string {
 
 func name(r contest.Row) string {
 	if r.Error != "" {
-		return r.PeerName + ": " + r.Error
+		first, _, _ := strings.Cut(r.Error, "\n")
+		return r.PeerName + ": " + first[:min(len(first), 200)]
 	}
 	return r.PeerName
 }

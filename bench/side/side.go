@@ -56,4 +56,8 @@ var others = map[string]part.Measure{
 	"serve":    serve,
 	"calls":    measureCalls,
 	"rows":     measureRows,
+	"costs":    measureCosts,
+	"passed":   measurePassed,
+	"idle":     measureIdle,
+	"memory":   measureMemory,
 }
