@@ -129,25 +129,24 @@ func (r *Report) endings(h *history) {
 // tasks reads what the store says of all tasks that were accepted.
 func (r *run) tasks(ctx context.Context, st store.Store) (map[string]kernel.Task, error) {
 	all := make(map[string]kernel.Task, len(r.acked))
-	var err error
-	for end := time.Now().Add(30*time.Second); ; { // the store may still be coming back, and a connection that was cut while nobody used it shows only now
-		err = st.Export(ctx, func(e store.Entry) error {
+	end := time.Now().Add(30 * time.Second) // the store may still be coming back, and a connection that was cut while nobody used it shows only now
+	for {
+		err := st.Export(ctx, func(e store.Entry) error {
 			if e.Task != nil && r.acked[e.Task.ID.String()] != "" {
 				all[e.Task.ID.String()] = *e.Task
 			}
 			return nil
 		})
-		if err == nil || store.Answered(err) || time.Now().After(end) {
-			break
+		if err == nil {
+			return all, nil
+		}
+		if store.Answered(err) || time.Now().After(end) {
+			return nil, fmt.Errorf("read what became of the tasks: %w", err)
 		}
 		if err := r.rest(ctx, 100*time.Millisecond, 200*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read what became of the tasks: %w", err)
-	}
-	return all, nil
 }
 
 // tell adds a finding, up to as many as somebody will read.
