@@ -100,7 +100,7 @@ func (sh *shadow) declared(p *process, w store.Worker) {
 	default:
 		s.fail("I7", "worker %s was declared dead by %q", w.ID, w.Death)
 	}
-	if gone || victim.paused || victim.told != w.ID {
+	if gone || victim.paused || victim.returned || victim.told != w.ID {
 		return // one whose Join was not answered does not know that it has joined: it holds nothing, and nothing is taken from it
 	}
 	window, hindered := s.plan.deadAfter, victim.hindered
@@ -179,7 +179,7 @@ func (sh *shadow) countsAsCrash(d store.Death) bool {
 // blame judges crashes: what ends as crashed has killed, or was hit by what the simulation did, never by another's poison.
 func (sh *shadow) blame(t *task, r store.Recovered) {
 	s, victim := sh.s, t.owner.proc
-	if t.kills > 0 && !r.Crash {
+	if t.kills > 0 && (!r.Crash || victim.killer == t && victim.late) {
 		t.pardons++
 	}
 	if r.Reason == store.ReasonCrashed && (r.State == store.Failed || r.State == store.Held) {

@@ -47,7 +47,9 @@ type process struct {
 	draining bool
 	quiet    bool // was asked to claim no more
 	drainAt  time.Duration
+	returned bool  // Run has: it works no more, and need not have been able to leave
 	ended    bool  // its main function has returned
+	late     bool  // a claim of it was carried out when it was dead
 	killer   *task // what killed it; nil: chance
 	client   *client
 	sent     int // Saves

@@ -52,7 +52,7 @@ type task struct {
 	expired  bool // it was terminal and past its expiry when last seen
 	seen     int  // the last scan that met it
 	kills    int  // processes that it killed, since it was last forgiven
-	pardons  int  // of those, deaths that counted as no crash
+	pardons  int  // of those, deaths that counted as no crash, or not as its alone: a late packet brought company
 }
 
 // owner is who holds a task.
@@ -170,6 +170,7 @@ func (sh *shadow) claimed(p *process, req store.ClaimRequest, tasks []store.Task
 		t.owner = &owner{fence: given.Fence(), worker: req.Worker, proc: p, at: sh.s.now}
 		t.epoch, t.deadline = given.Epoch, given.DeadlineAt
 		p.holding++
+		p.late = p.late || p.dead
 		sh.start(t)
 		if sh.s.tracing {
 			sh.s.tracef(p, "owns %s %v under epoch %d", given.Kind, short(given.ID), given.Epoch)

@@ -56,6 +56,7 @@ func (s *Sim) startWorker(d time.Duration) {
 // worker is the main function of a worker process. It ends by SIGTERM.
 func (s *Sim) worker(ctx context.Context, p *process) {
 	err := p.kernel.Run(ctx)
+	p.returned = true
 	if s.tracing {
 		s.tracef(p, "Run returned: %v", err)
 	}
