@@ -39,7 +39,7 @@ func (w *workload) handler(p *process) kernel.Handler {
 		case kindPoison:
 			return a.poison(ctx)
 		case kindHog:
-			return kernel.Outcome{}, a.spend(ctx, w.s.recoveryBound()+5*time.Second)
+			return kernel.Outcome{}, a.spend(ctx, w.s.recoveryBound(true)+5*time.Second)
 		}
 		return a.plain(ctx)
 	}

@@ -38,6 +38,7 @@ type process struct {
 	cutHangs    bool          // calls hang while it is cut; otherwise they fail at once
 	hindered    time.Duration // until when it was last paused, cut off, or had a beat of its own go wrong
 	sessionLost bool          // its own, by itself, and it has not beaten since
+	sessionAt   time.Duration // when it last lost one
 	woken       time.Duration // when it last went on after a pause
 
 	worker   string // the incarnation that it joined last
@@ -197,7 +198,7 @@ func (p *process) loseSession() {
 		return
 	}
 	p.sim.stats.Sessions++
-	p.sessionLost = true
+	p.sessionLost, p.sessionAt = true, p.sim.now
 	if p.sim.tracing {
 		p.sim.tracef(p, "session lost")
 	}

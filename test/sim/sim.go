@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -272,7 +273,7 @@ func (s *Sim) lastKill() {
 	}
 	held := s.shadow.heldBy(victim.worker)
 	victim.kill("the last kill")
-	limit := s.recoveryBound()
+	limit := s.recoveryBound(s.hasWitness(victim))
 	back := func() bool {
 		for _, t := range held {
 			if t.owner != nil && t.owner.worker == victim.worker {
@@ -308,16 +309,24 @@ func (s *Sim) busiest() *process {
 }
 
 // recoveryBound is the promise about a death among the healthy, by evidence: what the evidence takes, plus two passes.
-func (s *Sim) recoveryBound() time.Duration {
+func (s *Sim) recoveryBound(witness bool) time.Duration {
 	passes := 2*(time.Second+s.plan.timing.WithDefaults().RecoverEvery) + time.Second
-	switch s.plan.evidence {
-	case store.EvidenceProof:
+	switch {
+	case s.plan.evidence == store.EvidenceProof:
 		return passes
-	case store.EvidenceSession:
+	case s.plan.evidence == store.EvidenceSession && witness:
 		return s.plan.timing.GoneAfter + s.plan.beat + passes
 	default:
 		return s.plan.deadAfter + s.plan.deadAfter/3 + s.plan.beat + passes
 	}
+}
+
+// hasWitness reports whether a worker lives whose session is older than the last beat of another, so that it may tell that the other is gone.
+func (s *Sim) hasWitness(victim *process) bool {
+	beat := s.shadow.workers[victim.worker].beatAt
+	return slices.ContainsFunc(s.procs, func(p *process) bool {
+		return p != victim && p.role == roleWorker && !p.dead && !p.ended && !p.draining && p.sessionAt < beat && p.born < beat
+	})
 }
 
 // shutDown drains every process and expects all of them to end.

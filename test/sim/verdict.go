@@ -53,7 +53,7 @@ func (sh *shadow) checkVerdict(p *process, t *task, f store.Fence, out store.Out
 	case r.active:
 		s.fail("K1", "outcome %s of %v was written while its handler runs", out.Kind, t.id)
 	case r.panicked:
-		if !failed {
+		if !failed && !errors.Is(r.cause, kernel.ErrAsked) {
 			s.fail("K1", "the handler of %v panicked, and its outcome is %s", t.id, out.Kind)
 		}
 	case r.err == nil:
