@@ -10,27 +10,11 @@ import (
 	"github.com/outlast-go/outlast/store/sqlite"
 )
 
-// claimed submits a task and claims it.
-func claimed(t *testing.T, s *sqlite.Store) store.Task {
-	t.Helper()
-	if err := join(t.Context(), s, "w"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Submit(t.Context(), store.SubmitRequest{Specs: []store.Spec{newSpec()}}); err != nil {
-		t.Fatal(err)
-	}
-	res, err := s.Claim(t.Context(), claimOf("w", 1))
-	if err != nil || len(res.Tasks) != 1 {
-		t.Fatalf("Claim = %d tasks, %v, want 1", len(res.Tasks), err)
-	}
-	return res.Tasks[0]
-}
-
 func TestAnOwnerMeetsWhatAnotherProcessHasWritten(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "two.db")
 	owner, other := mustOpen(t, path), mustOpen(t, path)
-	task := claimed(t, owner)
+	task := claimOne(t, owner)
 	if _, err := other.Cancel(t.Context(), task.ID, "enough"); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +29,7 @@ func TestAnOwnerMeetsWhatAnotherProcessHasWritten(t *testing.T) {
 func TestAnOwnerMeetsWhatAUsersTransactionHasStaged(t *testing.T) {
 	t.Parallel()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "staged.db"))
-	task := claimed(t, s)
+	task := claimOne(t, s)
 	tx, err := s.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +51,7 @@ func TestAStepThatCameToNothingIsForgotten(t *testing.T) {
 	t.Parallel()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "nothing.db"))
 	ctx := t.Context()
-	task := claimed(t, s)
+	task := claimOne(t, s)
 	pages, err := s.Pages(ctx)
 	if err != nil {
 		t.Fatal(err)
