@@ -40,8 +40,8 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// CallTimeout is how long one call of the store may take before it is repeated. Default 10 s.
 	CallTimeout time.Duration
-	// RecoverEvery is how often this process looks for dead workers while it is idle; while it works, twice as often. Default 1.2 s;
-	// negative: never, and others must.
+	// RecoverEvery is how often this process looks for dead workers while it is idle, less often in a very large fleet; while it works,
+	// twice as often. Default 1.2 s; negative: never, and others must.
 	RecoverEvery time.Duration
 	// PruneEvery is how often this process removes what has expired. Default 1 minute; negative: never.
 	PruneEvery time.Duration

@@ -81,7 +81,8 @@ type Kernel struct {
 	watching bool
 	waiters  map[ID][]waiter
 	onStop   []func()
-	swept    time.Time // when the last recovery pass was answered
+	swept    time.Time     // when the last recovery pass was answered
+	pace     time.Duration // how often the store wants beats
 }
 
 // New makes a kernel on a store. It starts nothing. The error tells which field of the Config is wrong, and what to do.

@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/outlast-go/outlast/kernel/kerneltest"
 	"github.com/outlast-go/outlast/store"
 	"github.com/outlast-go/outlast/store/memory"
+	"github.com/outlast-go/outlast/store/storetest"
 )
 
 // orphan leaves a running task of a worker that has died, and returns the store it lies in.
@@ -59,6 +61,36 @@ func TestRecoveryThatIsSwitchedOffPutsNothingBack(t *testing.T) {
 		kerneltest.StartOn(t, st.Process(), kernel.Config{}, handlers{"work": works})
 		kerneltest.Wait(t, k, id, store.Done)
 	})
+}
+
+// In a fleet so large that the store wants fewer beats, who is idle looks for the dead less often, too.
+func TestInALargeFleetAnIdleWorkerLooksForTheDeadLessOften(t *testing.T) {
+	t.Parallel()
+	for fleet, most := range map[int]int64{0: 70, 1000: 25} {
+		synctest.Test(t, func(t *testing.T) {
+			mem := memory.New(memory.Config{})
+			for i := range fleet {
+				if err := mem.Join(t.Context(), store.JoinRequest{ID: fmt.Sprint("other:", i), Beat: time.Hour, DeadAfter: 5 * time.Hour}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var beats, passes atomic.Int64
+			st := storetest.Wrap(mem.Process(), func(_ context.Context, op string, do func() error) error {
+				switch op {
+				case "Beat":
+					beats.Add(1)
+				case "Recover":
+					passes.Add(1)
+				}
+				return do()
+			})
+			kerneltest.StartOn(t, st, kernel.Config{}, handlers{"work": works})
+			<-time.After(time.Minute)
+			if beats.Load() > most || passes.Load() > most || passes.Load() == 0 {
+				t.Errorf("beside %d others it beat %d times and looked %d times in a minute, want at most %d of each", fleet, beats.Load(), passes.Load(), most)
+			}
+		})
+	}
 }
 
 // AE-051: a store that cannot outlive its process says so at start. R003-2

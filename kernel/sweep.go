@@ -45,12 +45,15 @@ func (k *Kernel) promoteLoop(ctx context.Context) {
 }
 
 // nextPass says when to look again: soon, if that is positive and sooner than usual. A process that works looks twice as often as one
-// that is idle: where work is done there is something to lose, and a look costs little beside it.
+// that is idle: where work is done there is something to lose, and a look costs little beside it. In a fleet so large that the store wants
+// fewer beats, who is idle looks as much less often: there are many others.
 func (k *Kernel) nextPass(soon time.Duration) time.Time {
 	wait := k.jitter(k.cfg.RecoverEvery)
 	k.mu.Lock()
 	if len(k.runs) > 0 {
 		wait /= 2
+	} else if k.pace > k.cfg.Beat {
+		wait = time.Duration(float64(wait) * float64(k.pace) / float64(k.cfg.Beat))
 	}
 	k.mu.Unlock()
 	if soon > 0 {

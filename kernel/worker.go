@@ -132,7 +132,11 @@ func (k *Kernel) beat(ctx context.Context, every time.Duration) (next time.Durat
 		k.reconcile(ctx, w)
 	}
 	w.beats++
-	return min(max(res.Every, time.Millisecond), k.cfg.DeadAfter/5), true
+	next = min(max(res.Every, time.Millisecond), k.cfg.DeadAfter/5)
+	k.mu.Lock()
+	k.pace = next
+	k.mu.Unlock()
+	return next, true
 }
 
 func (k *Kernel) beatRequest(w *worker) store.BeatRequest {

@@ -89,7 +89,8 @@
 // member lives. Members may join while it is filling or held, and are held themselves (Reason group) until it is open; then
 // Promote frees them in chunks, those with a DueAt in the future to scheduled. Seal, Release, Abort and every ending test
 // whether the group closes. Closing submits OnClose under an id made of (group, generation), or wakes Parent, or both. Abort is a request to all
-// members: Promote settles them in chunks, Claim ends those it meets, Submit into it is refused. Counts are kept by the endings; Total by Submit. Retry of a member
+// members: Promote settles them in chunks, Claim ends those it meets, Submit into it is refused; what a call does that was under way beside Abort
+// may come before or after it, and Promote comes to it. Counts are kept by the endings; Total by Submit. Retry of a member
 // takes back its count; in a closed group it opens the next generation; in one that is filling or held the member is held again; in
 // an aborted one it is ErrState.
 // Members do not expire before the keeper of their group has ended or was deleted: the closing task, else Parent, else the
@@ -138,8 +139,9 @@
 // # Unique keys
 //
 // A key is of one kind. Who submits under a key that is held is told which task stands, or which one it has replaced; nothing is
-// dropped in silence. Replace and Latest end a holder that waits; Latest takes the key from one that runs, which goes on and no longer has
-// a key to let go of. So with Latest at most one waits under a key, and it is the last that came.
+// dropped in silence: who is told to stand holds the key in that very step. Replace and Latest end a holder that waits; Latest takes the
+// key from one that runs, which goes on and no longer has a key to let go of. So with Latest at most one waits under a key, and it is the
+// last that came.
 //
 // # Notices
 //

@@ -92,6 +92,7 @@ type Fleet interface {
 	// Beat keeps a worker alive, and answers what it should know.
 	Beat(ctx context.Context, req BeatRequest) (BeatResult, error)
 	// Leave marks a worker as left and puts a chunk of its tasks back, without a crash; more says that some are left. It may be repeated.
+	// Of one that was declared dead before, they are put back as its death says.
 	Leave(ctx context.Context, worker string) (more bool, err error)
 	// Recover declares the dead and puts a chunk of their tasks back.
 	Recover(ctx context.Context, req RecoverRequest) (RecoverResult, error)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,6 +158,63 @@ func TestAnEffectOfAnOldAndANewOwnerIsThereOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A newcomer waits for a holder that ends at this moment, and is not told that it stands.
+func TestAHolderThatHasEndedDoesNotStand(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []store.Conflict{store.Latest, store.Replace} {
+		s, name := room(t, store.Timing{})
+		joinAs(t, s, "w")
+		spec := func() store.Spec {
+			return store.Spec{ID: benchID(), Kind: "k", Queue: "q", Unique: store.Unique{Key: "u", OnConflict: policy}}
+		}
+		submit := func(spec store.Spec) store.Submitted {
+			res, err := s.Submit(t.Context(), store.SubmitRequest{Specs: []store.Spec{spec}})
+			if err != nil || res.Specs[0].Err != nil {
+				t.Errorf("Submit = %+v, %v", res, err)
+				return store.Submitted{}
+			}
+			return res.Specs[0]
+		}
+		submit(spec())
+		holder := takeOne(t, s, "w")
+		release := lock(t, s, "select 1 from "+name+".task where id = $1 for update", holder.ID.String())
+		var g sync.WaitGroup
+		g.Go(func() {
+			res, err := s.Complete(t.Context(), store.CompleteRequest{Items: []store.Completion{{Fence: holder.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}}}})
+			if err != nil || res.Items[0].Err != nil {
+				t.Errorf("Complete = %+v, %v", res, err)
+			}
+		})
+		waiting(t, s, name, 1)
+		newcomer := spec()
+		g.Go(func() {
+			if got := submit(newcomer); got.ID != newcomer.ID || got.Existed || got.State != store.Ready {
+				t.Errorf("Submit = %+v, want %s ready", got, newcomer.ID)
+			}
+		})
+		waiting(t, s, name, 2)
+		release()
+		g.Wait()
+	}
+}
+
+// waiting waits until so many calls in a namespace wait for a lock.
+func waiting(t *testing.T, s *postgres.Store, namespace string, n int) {
+	t.Helper()
+	for range 2000 {
+		var got int
+		err := s.Pool().QueryRow(t.Context(), "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and strpos(query, $1) > 0", namespace).Scan(&got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got >= n {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	t.Fatalf("fewer than %d calls wait for a lock", n)
 }
 
 // A task that is submitted in a transaction is there if, and only if, that is committed, and is noticed then.

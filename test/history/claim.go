@@ -10,7 +10,7 @@ import (
 
 // request is a claim on a cell, and how it is recorded.
 func (c *client) request(at *cell, slots int) (input, store.ClaimRequest) {
-	in := input{Op: opClaim, Worker: c.worker, Fence: store.Fence{Nonce: c.id()}, Suspects: c.chance(6), Loose: c.loose}
+	in := input{Op: opClaim, Worker: c.worker, Fence: store.Fence{Nonce: c.id()}, Suspects: c.chance(6)}
 	req := store.ClaimRequest{
 		Worker: c.worker, Nonce: in.Fence.Nonce, Kinds: []string{at.queue}, Queues: []store.QueueSlots{{Queue: at.queue, Slots: slots}},
 	}

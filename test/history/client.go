@@ -26,9 +26,8 @@ type client struct {
 	open   func(ctx context.Context) (store.Store, error)
 	cells  []*cell
 
-	raw    store.Store // the handle itself
-	st     store.Store // the same, with faults between
-	loose  bool
+	raw    store.Store     // the handle itself
+	st     store.Store     // the same, with faults between
 	peers  []*atomic.Value // the ids of all clients' workers
 	worker string
 	fallen bool // it was told that its worker is dead

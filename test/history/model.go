@@ -66,8 +66,23 @@ type result struct {
 	answer
 }
 
-// step are the worlds that a call may leave if its caller was told this; none: it cannot have been told.
+// step are the worlds that a call may leave if its caller was told this; none: it cannot have been told. If that is allowed, a call
+// need not have seen an abort that had not returned when it began.
 func (k kind) step(w world, in input, out output) []world {
+	next := k.seeing(w, in, out)
+	if in.Loose && w.Aborted > in.Call && in.Op != opAbort {
+		blind := w
+		blind.Aborted = 0
+		for _, after := range k.seeing(blind, in, out) {
+			after.Aborted = w.Aborted
+			next = append(next, after)
+		}
+	}
+	return next
+}
+
+// seeing is step for a call that sees all.
+func (k kind) seeing(w world, in input, out output) []world {
 	switch {
 	case in.Op == opClaim && !out.Unknown:
 		return k.take(w, in, out.Tasks)
@@ -149,7 +164,7 @@ func (k kind) mayTake(w world, in input) []result {
 
 // mayRun reports whether a claim may take a task.
 func (k kind) mayRun(w world, i int, t task, in input) bool {
-	if t.State != store.Ready || w.Aborting && !in.Own || t.suspect() != in.Suspects {
+	if t.State != store.Ready || w.Aborted > 0 && !in.Own || t.suspect() != in.Suspects {
 		return false
 	}
 	if !k.lane() {
@@ -205,7 +220,8 @@ func (t task) under(in input) bool {
 	return t.State == store.Running && t.Nonce == in.Fence.Nonce && t.Worker == in.Worker
 }
 
-// left is the world after a worker has left: what it held is put back.
+// left is the world after a worker has left: what it held is put back. Where that is allowed, it may have been declared dead before, by a
+// pass that left a task to another call.
 func left(w world, in input) []result {
 	worlds := []world{w}
 	for i, t := range w.Tasks {
@@ -216,6 +232,9 @@ func left(w world, in input) []result {
 		for _, before := range worlds {
 			for _, now := range before.times(i, in.Still) {
 				next = append(next, now.putBack(i, false)...)
+				if in.Loose {
+					next = append(next, now.putBack(i, true)...)
+				}
 			}
 		}
 		worlds = next

@@ -54,7 +54,7 @@ type input struct {
 	// Still says that nothing else is under way, all delays are over and the claim has room for all: it must take all that it may.
 	Still bool
 
-	// Loose says that a claim may pass over a head that came to its lane meanwhile: see Config.
+	// Loose says that the call may not have seen what was under way when it began: see Config.
 	Loose     bool
 	Call, Ret time.Duration // when it began and returned
 }

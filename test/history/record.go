@@ -45,6 +45,7 @@ type record struct {
 // log is what one client has recorded.
 type log struct {
 	client  int
+	loose   bool      // what is allowed: see Config
 	since   time.Time // when the round began
 	calls   int       // how many calls it made
 	tasks   []record
@@ -55,7 +56,7 @@ func (l *log) now() time.Duration { return time.Since(l.since) }
 
 // add records a call about tasks. Where each task is judged by itself, what concerns the cell is recorded for each of them.
 func (l *log) add(r record) {
-	r.client = l.client
+	r.client, r.in.Loose = l.client, l.loose
 	if r.cell == nil || !r.cell.kind.apart() || r.task > 0 {
 		l.tasks = append(l.tasks, r)
 		return

@@ -30,8 +30,10 @@ type Config struct {
 	Calls int
 	// Faults says that one call in so many meets a fault. Default: 8. Negative: none does.
 	Faults int
-	// Loose allows that a claim on an ordered lane passes over an older task whose submit or Retry was under way when the claim began.
-	// PostgreSQL's looks at the head of the lane under a lock that neither of these takes: the older one is next.
+	// Loose allows what calls of PostgreSQL do that run side by side. A claim on an ordered lane may pass over an older task whose submit
+	// or Retry was under way when the claim began: it looks at the head of the lane under a lock that neither of these takes, and the
+	// older one is next. A call may not see an abort that was under way when it began: the task is asked by the next Promote. A
+	// worker that leaves may have been declared dead, though one of its tasks was left to a call that had it locked: it then counts as crashed.
 	Loose bool
 	// Patience is how long the judgement of one partition may take. Default: 20 s.
 	Patience time.Duration
@@ -100,7 +102,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	defer r.close()
 	for i := range cfg.Clients + 1 {
 		own := chance(cfg.Seed, uint64(i)+1)
-		c := &client{log: &log{client: i}, rand: own, faults: &faults{rand: own}, open: cfg.Open, loose: cfg.Loose}
+		c := &client{log: &log{}, rand: own, faults: &faults{rand: own}, open: cfg.Open}
 		raw, err := cfg.Open(ctx)
 		if err != nil {
 			return r.report, fmt.Errorf("open a handle: %w", err)
@@ -190,7 +192,7 @@ func (r *run) round(ctx context.Context) error {
 	cells, since := r.cells(), time.Now()
 	everybody := append(append([]*client{}, r.clients...), r.heart)
 	for i, c := range everybody {
-		*c.log = log{client: i, since: since}
+		*c.log = log{client: i, loose: r.cfg.Loose, since: since}
 		c.name = fmt.Sprintf("c%d.%d", i, r.report.Rounds)
 		c.cells, c.held, c.lost, c.lives = cells, nil, nil, 0
 		c.join(ctx)

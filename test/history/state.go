@@ -13,9 +13,9 @@ const room = 8
 
 // world is what the model knows of a cell. It is comparable, as porcupine asks for.
 type world struct {
-	Holder   int  // of the unique key; 0: nobody
-	Aborting bool // its group was aborted
-	Tasks    [room + 1]task
+	Holder  int           // of the unique key; 0: nobody
+	Aborted time.Duration // when the call had returned that aborted its group; 0: it was not
+	Tasks   [room + 1]task
 }
 
 // task is what the model knows of a task. The zero value is one that was not submitted.
@@ -58,7 +58,7 @@ func (w world) times(i int, still bool) []world {
 	if t.Due {
 		all = append(all, w.with(i, t.leave(store.Ready)))
 	}
-	if w.Aborting && t.State != "" && !t.State.Terminal() && !t.Asked {
+	if w.Aborted > 0 && t.State != "" && !t.State.Terminal() && !t.Asked {
 		all = append(all, w.ask(i, t))
 	}
 	if still {
@@ -82,7 +82,7 @@ func (w world) ask(i int, t task) world {
 
 // overruled is the task if a request turns its way out of running into an end: one to itself, or to its group.
 func (w world) overruled(t task) (task, bool) {
-	t.Asked = t.Asked || w.Aborting
+	t.Asked = t.Asked || w.Aborted > 0
 	return t, t.Asked
 }
 

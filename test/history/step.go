@@ -149,7 +149,7 @@ func cancel(w world, t task, in input) result {
 
 // retry begins the next round of a task, if nobody else has its key by now.
 func (k kind) retry(w world, t task, in input) result {
-	if t.State != store.Failed && t.State != store.Cancelled || w.Aborting {
+	if t.State != store.Failed && t.State != store.Cancelled || w.Aborted > 0 {
 		return result{w, answer{Err: wrongly}}
 	}
 	if k == unique {
@@ -183,10 +183,12 @@ func send(w world, t task, in input) result {
 func abort(w world, in input) []result {
 	var all []result
 	for _, now := range w.times(in.Task, in.Still) {
-		if t := now.Tasks[in.Task]; !now.Aborting && t.State.Terminal() {
+		if t := now.Tasks[in.Task]; now.Aborted == 0 && t.State.Terminal() {
 			all = append(all, result{now, answer{}})
 		}
-		now.Aborting = true
+		if now.Aborted == 0 {
+			now.Aborted = in.Ret
+		}
 		all = append(all, result{now, answer{Asked: true}})
 	}
 	return all

@@ -121,13 +121,12 @@ begin
 	end case;
 end $$;
 
--- go_on applies an outcome that does not end the task. It returns the state.
+-- go_on applies an outcome that does not end the task, which has heeded its group: a second look might see more. It returns the state.
 create or replace function go_on(t task, o jsonb, now bigint) returns text language plpgsql as $$
 declare
 	how constant text := o->>'kind';
 	delay constant bigint := coalesce((o->>'delay')::bigint, 0);
 begin
-	t := heed(t);
 	if how <> 'release' then
 		t.charged := false;
 	end if;
@@ -166,13 +165,16 @@ declare
 	t task;
 	v record;
 begin
-	select * into t from task where id = of for update;
-	if not found then
+	loop
+		select * into t from task where id = of for update;
+		exit when found;
 		select * into t from ended where id = of;
-		if not found then
+		exit when found;
+		-- One that was retried between the two looks is looked for again.
+		if not exists (select 1 from standing where id = of) then
 			return jsonb_build_array('', false, 'fenced');
 		end if;
-	end if;
+	end loop;
 	if not holds(t, item) then
 		if t.settled_epoch = (item->>'epoch')::bigint and t.settled_nonce = (item->>'nonce')::uuid and t.settled_kind = o->>'kind' then
 			return jsonb_build_array(t.state, true);

@@ -68,7 +68,9 @@ declare
 begin
 	if not lives then
 		select * into t from ended where id = of for update;
-		if not found then
+		if not found and exists (select 1 from standing where id = of) then
+			return changed(); -- it was retried between the two looks
+		elsif not found then
 			return jsonb_build_object('err', 'notfound');
 		end if;
 	end if;

@@ -20,8 +20,8 @@ begin
 	return found;
 end $$;
 
--- take_key takes a unique key for a newcomer. holder is null if it is the newcomer's now, else the task that stands; replaced who had it
--- before.
+-- take_key takes a unique key for a newcomer. holder is null if it is the newcomer's now, else who had it a moment ago; replaced who had
+-- it before.
 create or replace function take_key(s jsonb, now bigint, out holder uuid, out replaced uuid) language plpgsql as $$
 declare
 	of_kind constant text := s->>'kind';
@@ -75,6 +75,7 @@ declare
 	of_group constant uuid := (s->>'grp')::uuid;
 	holder uuid;
 	replaced uuid;
+	stands record;
 	bad text;
 	at text;
 begin
@@ -89,12 +90,18 @@ begin
 		end if;
 	end if;
 	if coalesce(s->>'ukey', '') <> '' then
-		select k.holder, k.replaced into holder, replaced from take_key(s, now) k;
-		if holder is not null then
-			delete from body where id = of;
-			return (select jsonb_build_array(t.id, t.state, true, t.fingerprint,
-				case when s->>'uconf' = 'reject' and not follow then 'duplicate' end, null, replaced) from standing t where t.id = holder);
-		end if;
+		loop
+			select k.holder, k.replaced into holder, replaced from take_key(s, now) k;
+			exit when holder is null;
+			-- One look at the key and at who holds it: who has ended and let go of it since stands no more.
+			select t.id, t.state, t.fingerprint into stands from key k left join standing t on t.id = k.task
+			where k.kind = s->>'kind' and k.key = s->>'ukey' and k.task = holder;
+			if found then
+				delete from body where id = of;
+				return (select jsonb_build_array(stands.id, stands.state, true, stands.fingerprint,
+					case when s->>'uconf' = 'reject' and not follow then 'duplicate' end, null, replaced) where stands.id is not null);
+			end if;
+		end loop;
 	end if;
 	at := put_task(s, now);
 	perform count_up(s->>'queue', s->>'kind', now, 'submitted');
