@@ -90,9 +90,9 @@ prove: ## plant one bug at a time and show that the suites find each
 fuzz: ## fuzz each decoder, parser and policy: FUZZTIME=30s each, ONLY=regexp; what breaks one is kept under testdata/fuzz of its package
 	FUZZTIME=$(or $(FUZZTIME),30s) ONLY='$(or $(ONLY),.)' test/fuzz/run.sh
 
-bench: setup ## measure side by side with other libraries and the bare stores: BENCH=quick (5 minutes), ONLY=regexp, HUGE=1 (10,000,000 finished tasks), WRITE=1 (a full run into BENCHMARKS.md)
+bench: setup ## measure side by side with other libraries and the bare stores: BENCH=quick (5 minutes), ONLY=regexp, HUGE=1 (10,000,000 finished tasks), ROUNDS=n, WRITE=1 (a full run into BENCHMARKS.md), ADD=1 (a part of one)
 	@bench/sidekiq/install.sh
-	cd bench && $(GO) run . $(if $(filter quick,$(BENCH)),-quick) $(if $(ONLY),-only '$(ONLY)') $(if $(HUGE),-huge) $(if $(WRITE),-write)
+	cd bench && $(GO) run . $(if $(filter quick,$(BENCH)),-quick) $(if $(ONLY),-only '$(ONLY)') $(if $(HUGE),-huge) $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(WRITE),-write) $(if $(ADD),-add)
 
 setup: ## fetch what the tests need: modules, and PostgreSQL, pgbouncer, Redis and an S3 server to start private ones from
 	@$(GO) mod download

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/outlast-go/outlast/bench/contest"
 	"github.com/outlast-go/outlast/bench/part"
@@ -63,6 +64,36 @@ func TestTheProgramMeasures(t *testing.T) {
 	}
 	if page := report.Markdown(r, "x"); !strings.Contains(page, "## Drain") || !strings.Contains(page, "synchronous=FULL") {
 		t.Errorf("the page lacks a bench or its durability:\n%s", page)
+	}
+}
+
+// A full run may be made in parts: what is measured anew takes the place of what was there, and all else stays.
+func TestPartsOfARunComeTogether(t *testing.T) {
+	t.Parallel()
+	root, first, second := t.TempDir(), time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2000, 1, 2, 0, 0, 0, 0, time.UTC)
+	add := func(at time.Time, rows ...contest.Row) {
+		for i := range rows {
+			rows[i].Date, rows[i].PeerName, rows[i].Better = at, "another", 2
+		}
+		r := contest.Results{Runs: []contest.Span{{Date: at, Command: "go run . -add"}}, Rows: rows, Notes: []contest.Note{{Bench: rows[0].Bench, Engine: rows[0].Engine, Lines: []string{"said at " + at.String()}}}}
+		if err := report.Add(root, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(first, contest.Row{Bench: "crash", Engine: "sqlite", Ours: 11}, contest.Row{Bench: "drain", Engine: "redis", Ours: 12})
+	add(second, contest.Row{Bench: "drain", Engine: "sqlite", Ours: 21}, contest.Row{Bench: "crash", Engine: "sqlite", Ours: 22})
+	text, err := os.ReadFile(filepath.Join(root, "BENCHMARKS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	for _, want := range []string{"| 12.0 |", "| 21.0 |", "| 22.0 |", "run of 2000-01-01", "run of 2000-01-02", "said at 2000-01-02"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "| 11.0 |") || strings.Contains(page, "said at 2000-01-01") || strings.Index(page, "## Drain") > strings.Index(page, "## Crash") {
+		t.Errorf("the page has what was measured anew, or another order than the benches:\n%s", page)
 	}
 }
 

@@ -1,9 +1,11 @@
 // Command bench measures Outlast beside its peers and beside the bare stores, in rounds that take turns, on private servers and
-// files. It prints a table and writes latest.json and a plot per bench; with -write also BENCHMARKS.md of the repository.
+// files. It prints a table and writes latest.json and a plot per bench; with -write or -add also BENCHMARKS.md of the
+// repository.
 //
 //	go run . -quick            # under five minutes on two cores
 //	go run . -only drain       # benches whose engine/name match
 //	go run . -write            # a full run into BENCHMARKS.md
+//	go run . -only crash -add  # a part of one, beside what is there
 //	go run . -memory 1h        # whether the memory of workers stays flat
 package main
 
@@ -15,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 
@@ -44,12 +47,13 @@ func run(ctx context.Context, args []string) error {
 	rounds := flags.Int("rounds", 0, "how many `rounds`; default 5, quick 3")
 	out := flags.String("out", "out", "write results and plots into this `folder`")
 	write := flags.Bool("write", false, "write BENCHMARKS.md, in the folder above")
+	add := flags.Bool("add", false, "put what is measured into BENCHMARKS.md, beside what it has of other benches")
 	huge := flags.Bool("huge", false, "fill the store with 10,000,000 finished tasks, not 1,000,000")
 	memory := flags.Duration("memory", 0, "watch the memory of workers for so `long`, and measure nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	cfg := contest.Config{Quick: *quick, Rounds: *rounds, Huge: *huge, Memory: *memory, Source: ".", Log: os.Stderr}
+	cfg := contest.Config{Command: command(args), Quick: *quick, Rounds: *rounds, Huge: *huge, Memory: *memory, Source: ".", Log: os.Stderr}
 	var err error
 	if cfg.Only, err = regexp.Compile(*only); err != nil {
 		return fmt.Errorf("-only: %w", err)
@@ -64,7 +68,10 @@ func run(ctx context.Context, args []string) error {
 		cfg.Budget = 220 * time.Second
 	}
 	if *write && (*quick || *only != "" || *memory > 0) {
-		return errors.New("-write needs a full run: leave out -quick, -only and -memory")
+		return errors.New("-write needs a full run: leave out -quick, -only and -memory; or -add this to what is there")
+	}
+	if *add && (*quick || *write) {
+		return errors.New("-add is for a part of a full run: leave out -quick and -write")
 	}
 	r, err := contest.Run(ctx, cfg)
 	if err != nil {
@@ -74,8 +81,23 @@ func run(ctx context.Context, args []string) error {
 	if err := report.Save(*out, r); err != nil {
 		return err
 	}
-	if *write {
+	switch {
+	case *write:
 		return report.Write("..", r)
+	case *add:
+		return report.Add("..", r)
 	}
 	return nil
+}
+
+// command is how a shell is told to run this with arguments.
+func command(args []string) string {
+	text := "go run ."
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " |()*$") {
+			arg = "'" + arg + "'"
+		}
+		text += " " + arg
+	}
+	return text
 }

@@ -57,15 +57,16 @@ type Bench struct {
 
 // Config says what to run.
 type Config struct {
-	Quick  bool
-	Tiny   bool           // as little as can be: to see that all works
-	Only   *regexp.Regexp // nil: all
-	Rounds int
-	Budget time.Duration // no bench begins later than this, and what runs much later is ended; 0: no end
-	Huge   bool          // the store filled with ten times as much
-	Memory time.Duration // if positive, workers are watched for so long, and there are no other benches
-	Source string        // the folder of the bench module, to build its other programs from
-	Log    io.Writer
+	Quick   bool
+	Tiny    bool           // as little as can be: to see that all works
+	Only    *regexp.Regexp // nil: all
+	Rounds  int
+	Budget  time.Duration // no bench begins later than this, and what runs much later is ended; 0: no end
+	Huge    bool          // the store filled with ten times as much
+	Memory  time.Duration // if positive, workers are watched for so long, and there are no other benches
+	Command string        // by which it was asked for
+	Source  string        // the folder of the bench module, to build its other programs from
+	Log     io.Writer
 }
 
 // Run measures, and returns what each comparison gave. A contestant that fails is reported in its row, and stops no other.
@@ -97,7 +98,8 @@ func Run(ctx context.Context, cfg Config) (Results, error) {
 	if err := rounds(ctx, w, all, begun); err != nil {
 		return Results{}, err
 	}
-	r := Results{Date: begun.UTC(), Took: time.Since(begun), Machine: w.machine, Quick: cfg.Quick}
+	span := Span{Date: begun.UTC().Truncate(time.Second), Took: time.Since(begun), Command: cfg.Command}
+	r := Results{Runs: []Span{span}, Machine: w.machine, Quick: cfg.Quick}
 	if cfg.Quick {
 		r.LeftOut = quickLeavesOut
 	}
@@ -109,7 +111,10 @@ func Run(ctx context.Context, cfg Config) (Results, error) {
 		r.Rows = append(r.Rows, s.rows()...)
 		r.Notes = append(r.Notes, s.notes()...)
 	}
-	slices.SortStableFunc(r.Rows, func(a, b Row) int { return slices.Index(engines, a.Engine) - slices.Index(engines, b.Engine) })
+	for i := range r.Rows {
+		r.Rows[i].Date = span.Date
+	}
+	r.sort()
 	return r, nil
 }
 

@@ -1,23 +1,66 @@
 package contest
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/outlast-go/outlast/bench/part"
 )
 
-// Results are those of a whole run.
+// Results are those of a whole run, or of several that measured different benches.
 type Results struct {
-	Date    time.Time
-	Took    time.Duration
+	Runs    []Span
 	Machine Machine
 	Quick   bool
-	Rows    []Row
+	Rows    []Row `json:"-"` // they have a file of their own
 	Notes   []Note
 	LeftOut []string // what was not measured, and why
+}
+
+// Span is when a run was made, and how.
+type Span struct {
+	Date    time.Time
+	Took    time.Duration
+	Command string
+}
+
+// Add puts the results of a later run in, in the place of older ones of the same benches.
+func (r *Results) Add(later Results) {
+	type place struct{ bench, engine string }
+	measured := map[place]bool{}
+	for _, row := range later.Rows {
+		measured[place{row.Bench, row.Engine}] = true
+	}
+	r.Rows = append(slices.DeleteFunc(r.Rows, func(row Row) bool { return measured[place{row.Bench, row.Engine}] }), later.Rows...)
+	r.Notes = append(slices.DeleteFunc(r.Notes, func(n Note) bool {
+		return slices.ContainsFunc(later.Rows, func(row Row) bool { return row.Engine == n.Engine && strings.HasPrefix(row.Bench, n.Bench) })
+	}), later.Notes...)
+	r.Runs, r.Machine, r.LeftOut = append(r.Runs, later.Runs...), later.Machine, later.LeftOut
+	r.Runs = slices.DeleteFunc(r.Runs, func(run Span) bool { // nothing of it is left
+		return !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Date.Equal(run.Date) })
+	})
+	r.sort()
+}
+
+// sort brings the rows into the order of engines and benches.
+func (r *Results) sort() {
+	rank := map[string]int{}
+	for _, cfg := range []Config{{}, {Huge: true}, {Memory: time.Hour}} {
+		for _, b := range benches(cfg) {
+			for _, v := range b.Values {
+				if name := b.Name + v.Suffix; rank[name] == 0 {
+					rank[name] = len(rank) + 1
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(r.Rows, func(a, b Row) int {
+		return cmp.Or(slices.Index(engines, a.Engine)-slices.Index(engines, b.Engine), rank[a.Bench]-rank[b.Bench])
+	})
 }
 
 // Note is what a contestant had to say beside its figures.
@@ -58,8 +101,9 @@ type Row struct {
 	// Never says that it would have been waited for in vain.
 	Never bool `json:"peer_never,omitempty"`
 	// Self says that the peer is ours as well, in another state: the ratio is what counts.
-	Self  bool   `json:"beside_itself,omitempty"`
-	Error string `json:"error,omitempty"`
+	Self  bool      `json:"beside_itself,omitempty"`
+	Error string    `json:"error,omitempty"`
+	Date  time.Time `json:"date"` // of the run
 }
 
 // rows are the comparisons of ours with each other side, for each figure of the bench.

@@ -11,9 +11,21 @@ import (
 	"github.com/outlast-go/outlast/bench/contest"
 )
 
+// shown is the one folder of results that is kept in the repository.
+const shown = "bench/out/full"
+
+// Add puts a part of a full run into BENCHMARKS.md, beside what is there of others.
+func Add(root string, r contest.Results) error {
+	all, err := load(filepath.Join(root, filepath.FromSlash(shown)))
+	if err != nil {
+		return err
+	}
+	all.Add(r)
+	return Write(root, all)
+}
+
 // Write makes BENCHMARKS.md of a full run, and the plots that it shows, below the root of the repository.
 func Write(root string, r contest.Results) error {
-	const shown = "bench/out/full" // the one folder of results that is kept in the repository
 	if err := Save(filepath.Join(root, filepath.FromSlash(shown)), r); err != nil {
 		return err
 	}
@@ -24,12 +36,16 @@ func Write(root string, r contest.Results) error {
 func Markdown(r contest.Results, folder string) string {
 	var b strings.Builder
 	m := r.Machine
-	fmt.Fprintf(&b, "# Benchmarks\n\nMade by `make bench WRITE=1` (in `bench/`: `go run . -write`) and by nobody's hand. Ratios are what counts: all sides of a comparison ran\n"+
+	fmt.Fprintf(&b, "# Benchmarks\n\nMade by `make bench WRITE=1`, or in parts by `make bench ONLY=… ADD=1`, and by nobody's hand. Ratios are what counts: all sides of a comparison ran\n"+
 		"on the same machine in turn, round after round. Figures are medians; spread is half of (most − least) / median over the rounds, the larger of both sides;\n"+
-		"differences below it are none. CPU is microseconds per task of the program + the store's server. Outlast runs with the defaults of its configuration.\n\n")
-	fmt.Fprintf(&b, "| | |\n|---|---|\n| date | %s, took %v |\n| machine | %d cores, %s, %s |\n| system | %s, %s |\n| servers | %s, private, on the loopback |\n",
-		r.Date.Format("2006-01-02 15:04 UTC"), r.Took.Round(time.Second), m.Cores, m.CPU, m.Memory, m.System, m.Go, strings.Join(m.Servers, ", "))
+		"differences below it are none. CPU is microseconds per task of the program + the store's server. Outlast runs with the defaults of its configuration.\n"+
+		"Which of our targets are met, and what stands in the way of the others: [docs/speed.md](docs/speed.md).\n\n")
+	fmt.Fprintf(&b, "| | |\n|---|---|\n| machine | %d cores, %s, %s |\n| system | %s, %s |\n| servers | %s, private, on the loopback |\n",
+		m.Cores, m.CPU, m.Memory, m.System, m.Go, strings.Join(m.Servers, ", "))
 	fmt.Fprintf(&b, "| durability | the same on both sides of each comparison: it stands above each table |\n")
+	for _, run := range r.Runs {
+		fmt.Fprintf(&b, "| run of %s | `%s`, took %v |\n", day(run.Date), strings.ReplaceAll(run.Command, "|", "\\|"), run.Took.Round(time.Second))
+	}
 	lost(&b, r)
 	for _, bench := range names(r) {
 		section(&b, r, bench, folder)
@@ -65,7 +81,7 @@ func section(b *strings.Builder, r contest.Results, bench, folder string) {
 		}
 		if row.Engine != engine {
 			engine = row.Engine
-			fmt.Fprintf(b, "\n%s (%s)\n\n| beside | theirs | ours | unit | ours is better by | spread | rounds | CPU theirs | CPU ours |\n|---|---|---|---|---|---|---|---|---|\n", engine, row.Durability)
+			fmt.Fprintf(b, "\n%s (%s), %s\n\n| beside | theirs | ours | unit | ours is better by | spread | rounds | CPU theirs | CPU ours |\n|---|---|---|---|---|---|---|---|---|\n", engine, row.Durability, day(row.Date))
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | ±%.0f %% | %d | %s | %s |\n", name(row), other(row), contest.Figure(row.Ours), row.Unit,
 			better(row), row.Spread*50, row.Rounds, cpu(row.PeerCPU, row.PeerServerCPU), cpu(row.OursCPU, row.OursServerCPU))
@@ -86,6 +102,9 @@ func notes(b *strings.Builder, r contest.Results, bench string) {
 		}
 	}
 }
+
+// day is when a run began.
+func day(t time.Time) string { return t.Format("2006-01-02 15:04 UTC") }
 
 func title(s string) string {
 	if s == "" {

@@ -3,8 +3,10 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,17 +81,51 @@ func cpu(program, server float64) string {
 	return contest.Figure(program) + "+" + contest.Figure(server)
 }
 
-// Save writes latest.json and a plot for each bench into a folder.
+// The files of a folder of results.
+const (
+	rowsFile = "latest.json" // the comparisons
+	runsFile = "runs.json"   // when and on what they were made, and what was said beside them
+)
+
+// Save writes the results and a plot for each bench into a folder, in the place of what is there.
 func Save(dir string, r contest.Results) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(r.Rows, "", "  ")
+	old, err := filepath.Glob(filepath.Join(dir, "plot-*.svg"))
 	if err != nil {
-		return fmt.Errorf("write the results: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "latest.json"), append(text, '\n'), 0o644); err != nil {
 		return err
 	}
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	for name, value := range map[string]any{rowsFile: r.Rows, runsFile: r} {
+		text, err := json.MarshalIndent(value, "", "  ")
+		if err != nil {
+			return fmt.Errorf("write the results: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
 	return plots(dir, r)
+}
+
+// load reads what Save has written; without it there are no results.
+func load(dir string) (r contest.Results, err error) {
+	for name, value := range map[string]any{rowsFile: &r.Rows, runsFile: &r} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return contest.Results{}, nil
+		}
+		if err == nil {
+			err = json.Unmarshal(text, value)
+		}
+		if err != nil {
+			return r, fmt.Errorf("read earlier results: %w", err)
+		}
+	}
+	return r, nil
 }
