@@ -104,6 +104,10 @@ func TestFiguresAreThoseOfTheRounds(t *testing.T) {
 		{Bench: "drain", Engine: "redis", Ours: 100, Peer: 200, Ratio: 0.5, Better: 0.5, Unit: "tasks/s", PeerName: "another"},
 		{Bench: "drain", Engine: "redis", Ours: 100, Peer: 300, Ratio: 0.3, Better: 0.3, Unit: "tasks/s", PeerName: "bare redis", Bare: true},
 	}}, "x")
+	_, targets, _ := strings.Cut(page, "## Targets")
+	if !strings.Contains(targets, "0 of 1 are met") || !strings.Contains(targets, "| drain, redis | 3x the best peer; 0.50x (another) | **no** |") {
+		t.Errorf("the targets are %q; want one that is not met", targets)
+	}
 	_, lost, _ := strings.Cut(page, "## Lost")
 	lost, _, _ = strings.Cut(lost, "## Drain")
 	if !strings.Contains(lost, "another has 200") || strings.Contains(lost, "bare redis") {

@@ -46,6 +46,7 @@ func Markdown(r contest.Results, folder string) string {
 	for _, run := range r.Runs {
 		fmt.Fprintf(&b, "| run of %s | `%s`, took %v |\n", day(run.Date), strings.ReplaceAll(run.Command, "|", "\\|"), run.Took.Round(time.Second))
 	}
+	met(&b, r)
 	lost(&b, r)
 	for _, bench := range names(r) {
 		section(&b, r, bench, folder)
