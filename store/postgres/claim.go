@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -53,6 +55,11 @@ type exchangeRequest struct {
 	Claim   *claimWire `json:"claim"`
 }
 
+func (r exchangeRequest) claims() *claimWire { return r.Claim }
+
+// exchanging is a request that claims, whatever else.
+type exchanging interface{ claims() *claimWire }
+
 // claimAnswer is what it returns besides tasks.
 type claimAnswer struct {
 	answer
@@ -76,7 +83,7 @@ func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimR
 	err := patiently(ctx, func() (err error) {
 		got = claimAnswer{}
 		wire := s.claimWire(&req)
-		tasks, err = s.exchange(ctx, exchangeRequest{Horizon: wire.Horizon, Claim: wire}, wire, &got)
+		tasks, err = s.exchange(ctx, exchangeRequest{Horizon: wire.Horizon, Claim: wire}, &bareRuns{}, &got)
 		return err
 	})
 	switch {
@@ -90,32 +97,36 @@ func (s *Store) Claim(ctx context.Context, req store.ClaimRequest) (store.ClaimR
 	return got.result(tasks), nil
 }
 
-// exchange sends a request that claims. It is made anew if it meets a record that cannot be read: nothing was done.
-func (s *Store) exchange(ctx context.Context, req any, claim *claimWire, res any) ([]store.Task, error) {
+// exchange sends a request that claims, and completes runs. It is made anew if it meets a record that cannot be read: nothing was done.
+func (s *Store) exchange(ctx context.Context, req exchanging, runs *bareRuns, res any) ([]store.Task, error) {
+	claim := req.claims()
 	claim.Trusting = true
-	tasks, err := s.exchangeNow(ctx, req, claim, res)
+	tasks, err := s.exchangeNow(ctx, req, runs, res)
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "OL001" {
 		claim.Trusting = false
-		tasks, err = s.exchangeNow(ctx, req, claim, res)
+		tasks, err = s.exchangeNow(ctx, req, runs, res)
 	}
 	return tasks, err
 }
 
 // exchangeNow makes the call. Tasks come first, and then the answer.
-func (s *Store) exchangeNow(ctx context.Context, req any, claim *claimWire, res any) (tasks []store.Task, err error) {
+func (s *Store) exchangeNow(ctx context.Context, req exchanging, runs *bareRuns, res any) (tasks []store.Task, err error) {
 	text, err := json.Marshal(req)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
-	rows, err := s.pool.Query(ctx, s.q.get("exchange"), string(text))
+	rows, err := s.pool.Query(ctx, s.q.get("exchange"), string(text), runs.ids, runs.epochs, runs.nonces, runs.results)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
+	claim := req.claims()
 	var r row
 	var unread []int
-	targets := append([]any{nil}, r.taken()...) // nil takes no notice of a column
+	var nth int64
+	var nths []int64
+	targets := append([]any{nil, &nth}, r.taken()...) // nil takes no notice of a column
 	for rows.Next() {
 		if raw := rows.RawValues(); raw[0] != nil {
 			var meta []byte
@@ -133,7 +144,7 @@ func (s *Store) exchangeNow(ctx context.Context, req any, claim *claimWire, res 
 		if err := rows.Scan(targets...); err != nil {
 			return nil, err
 		}
-		tasks = append(tasks, r.task())
+		tasks, nths = append(tasks, r.task()), append(nths, nth)
 		if !r.whole {
 			unread = append(unread, len(tasks)-1)
 		}
@@ -146,7 +157,24 @@ func (s *Store) exchangeNow(ctx context.Context, req any, claim *claimWire, res 
 			return nil, err
 		}
 	}
-	return tasks, nil
+	return inOrder(tasks, nths), nil
+}
+
+// inOrder puts tasks in the order of their numbers, in which they mostly come.
+func inOrder(tasks []store.Task, nths []int64) []store.Task {
+	if slices.IsSorted(nths) {
+		return tasks
+	}
+	places := make([]int, len(tasks))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(nths[a], nths[b]) })
+	sorted := make([]store.Task, len(tasks))
+	for i, place := range places {
+		sorted[i] = tasks[place]
+	}
+	return sorted
 }
 
 func deadError(worker string) error { return fmt.Errorf("worker %s: %w", worker, store.ErrDead) }

@@ -26,6 +26,8 @@ type completeRequest struct {
 	Claim   *claimWire  `json:"claim,omitempty"`
 }
 
+func (r completeRequest) claims() *claimWire { return r.Claim }
+
 type completeAnswer struct {
 	claimAnswer
 	Items [][]any `json:"items"`
@@ -78,31 +80,39 @@ func (s *Store) complete(ctx context.Context, req store.CompleteRequest) (store.
 	if err := s.begin(ctx); err != nil {
 		return store.CompleteResult{}, err
 	}
+	if runs := bare(req.Items); runs != nil && req.Claim != nil {
+		return s.completeBare(ctx, req, runs)
+	}
 	wire, bad := s.completeRequest(req.Items)
 	var got completeAnswer
-	var res store.CompleteResult
 	var tasks []store.Task
 	var err error
 	if req.Claim == nil {
 		err = ask(ctx, s.pool, s.q.get("complete"), wire, &got)
 	} else {
 		wire.Claim = s.claimWire(req.Claim)
-		tasks, err = s.exchange(ctx, wire, wire.Claim, &got)
+		tasks, err = s.exchange(ctx, wire, &bareRuns{}, &got)
 	}
 	if err != nil {
 		return store.CompleteResult{}, err
 	}
+	items := make([]store.Completed, len(req.Items))
+	for i, item := range got.Items {
+		items[i] = completed(item, req.Items[i].Fence, bad[i])
+	}
+	return s.completeResult(req, &got, items, tasks), nil
+}
+
+// completeResult is the answer to a call; items are told if not all were done in short.
+func (s *Store) completeResult(req store.CompleteRequest, got *completeAnswer, items []store.Completed, tasks []store.Task) store.CompleteResult {
 	s.publishWire(got.Hints)
-	s.moved(len(req.Items) + len(tasks))
-	res.Items = make([]store.Completed, len(req.Items))
+	s.moved(len(items) + len(tasks))
 	if got.Items == nil {
-		for i := range res.Items {
-			res.Items[i].State = store.Done
+		for i := range items {
+			items[i].State = store.Done
 		}
 	}
-	for i, item := range got.Items {
-		res.Items[i] = completed(item, req.Items[i].Fence, bad[i])
-	}
+	res := store.CompleteResult{Items: items}
 	switch {
 	case req.Claim == nil:
 	case got.ClaimErr != "":
@@ -110,7 +120,7 @@ func (s *Store) complete(ctx context.Context, req store.CompleteRequest) (store.
 	default:
 		res.Claim = got.result(tasks)
 	}
-	return res, nil
+	return res
 }
 
 // completeRequest prepares the items; those that can never be applied are sent for their fences alone, and said why in their place.

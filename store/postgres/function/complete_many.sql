@@ -35,9 +35,6 @@ declare
 	runs constant text := 'running'; -- no constant where it is used: rows are found by their ids, never through an index of all that run
 	took uuid[];
 	sums jsonb;
-	s record;
-	g grp;
-	after bigint;
 begin
 	with i as materialized (
 		select x.id, x.epoch, x.nonce, x.out->>'reason' as reason, x.out->>'result' as result, x.out->'entries' as wrote, x.out->'progress' as stand
@@ -85,18 +82,29 @@ begin
 	into took, sums from moved m;
 	perform note_tasks(took);
 	if sums is not null then
-		for s in select * from jsonb_to_recordset(sums) as x (id uuid, n bigint, living bigint) order by x.id loop
-			perform 1 from grp where id = s.id for update;
-			after := clock(); -- whoever had it locked has written it later than this step began
-			update grp set done = done + s.n, living = living - s.living, ended = ended + s.n, version = version + s.n, updated_at = after
-			where id = s.id
-			returning * into g;
-			if found and (g.state = 'open' and g.total - g.done - g.failed - g.cancelled <= 0 or g.ripe is null and has_ripe(g)) then
-				perform settle_group(g, after);
-			end if;
-		end loop;
+		perform count_done(sums);
 	end if;
 	return coalesce(took, '{}');
+end $$;
+
+-- count_done counts members of groups that are done. sums: of each group its id, n of them, living: how many of those lived. Each group is
+-- locked after its members, in the order of ids.
+create or replace function count_done(sums jsonb) returns void language plpgsql as $$
+declare
+	s record;
+	g grp;
+	after bigint;
+begin
+	for s in select * from jsonb_to_recordset(sums) as x (id uuid, n bigint, living bigint) order by x.id loop
+		perform 1 from grp where id = s.id for update;
+		after := clock(); -- whoever had it locked has written it later than this step began
+		update grp set done = done + s.n, living = living - s.living, ended = ended + s.n, version = version + s.n, updated_at = after
+		where id = s.id
+		returning * into g;
+		if found and (g.state = 'open' and g.total - g.done - g.failed - g.cancelled <= 0 or g.ripe is null and has_ripe(g)) then
+			perform settle_group(g, after);
+		end if;
+	end loop;
 end $$;
 
 -- complete is complete_all as a call.

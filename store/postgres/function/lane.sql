@@ -187,6 +187,9 @@ end $$;
 -- sorted_kinds are those of a request, each once, in the order of names.
 create or replace function sorted_kinds(kinds jsonb) returns text[] language plpgsql immutable as $$
 begin
+	if jsonb_array_length(kinds) = 1 then
+		return array[kinds->>0];
+	end if;
 	return (select coalesce(array_agg(x.k order by x.k collate "C"), '{}') from (select distinct k from jsonb_array_elements_text(kinds) k) x);
 end $$;
 

@@ -1,11 +1,14 @@
 -- pick locks ready tasks for a claim, lane by lane in turn. Ranks are taken anew after each turn. request: see claim. charge are those
 -- whose start was charged to a rate; limited says that a lane with a limit was met, and shut are the keys of those whose rates were closed. With
 -- trusting it does not look whether the records can be read: the caller does, and asks anew if one cannot.
+-- places are where in the table the tasks lie, and sums how many of which queue and kind they are and how long those had waited at now; null if
+-- they were looked at one by one, as what that ends may move others.
 --
 -- Lanes are looked at in the order of their turns, and no further than the claim needs: one whose head is aged, or is as urgent as any
 -- task of the queue, is in its turn whatever comes after it. Only if there is none such are all of them looked at.
 create or replace function pick(
-	req jsonb, now bigint, out ids uuid[], out charge uuid[], out more boolean, out cursors jsonb, out limited boolean, out shut text[]
+	req jsonb, now bigint, out ids uuid[], out charge uuid[], out more boolean, out cursors jsonb, out limited boolean, out shut text[],
+	out places tid[], out sums jsonb
 ) language plpgsql as $$
 declare
 	kinds constant text[] := sorted_kinds(req->'kinds');
@@ -32,9 +35,11 @@ declare
 	over boolean;    -- an open one was passed over
 	cursor text; left_over bigint; goes_on boolean; share bigint;
 	place record;
-	many uuid[]; fine boolean;
+	many uuid[]; at tid[]; ranks bigint[]; turns bigint[]; waited bigint; fine boolean;
+	begun constant bigint := now;
+	by_hand boolean := false; -- some were looked at one by one
 begin
-	ids := '{}'; charge := '{}'; more := false; cursors := '{}'; limited := false; shut := '{}';
+	ids := '{}'; charge := '{}'; more := false; cursors := '{}'; limited := false; shut := '{}'; places := '{}'; sums := '[]';
 	for q in select * from jsonb_to_recordset(req->'queues') as x (queue text, slots bigint, cursor text) loop
 		n := q.slots;
 		-- A cursor is the name of a lane, and what is left of its turn, if a claim was full before.
@@ -150,8 +155,10 @@ begin
 			if v_flag[best] = 0 and v_lim[best] = '' then
 				-- All at once, if each of them may run.
 				if trusting then
-					select array_agg(x.id order by x.rank, x.turn, x.id), bool_and(x.fine), count(*) into many, fine, met from (
-						select t.id, t.rank, t.turn, (t.start_by_at is null or t.start_by_at > now) and (t.grp is null or t.asked <> ''
+					-- They come in their order.
+					select array_agg(x.id), array_agg(x.ctid), array_agg(x.rank), array_agg(x.turn), sum(begun - x.ready_at), bool_and(x.fine), count(*)
+					into many, at, ranks, turns, waited, fine, met from (
+						select t.id, t.ctid, t.rank, t.turn, t.ready_at, (t.start_by_at is null or t.start_by_at > now) and (t.grp is null or t.asked <> ''
 							or not exists (select 1 from grp g where g.id = t.grp and g.aborting <> '')) as fine
 						from task t
 						where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best] and t.flag = v_flag[best]
@@ -159,7 +166,7 @@ begin
 						order by t.rank, t.turn, t.id limit w for update skip locked
 					) x;
 				else
-					select array_agg(x.id order by x.rank, x.turn, x.id), bool_and(x.fine), count(*) into many, fine, met from (
+					select array_agg(x.id), array_agg(x.rank), array_agg(x.turn), bool_and(x.fine), count(*) into many, ranks, turns, fine, met from (
 						select t.id, t.rank, t.turn, readable(b.rest) and (t.start_by_at is null or t.start_by_at > now) and (t.grp is null or t.asked <> ''
 							or not exists (select 1 from grp g where g.id = t.grp and g.aborting <> '')) as fine
 						from task t join body b on b.id = t.id
@@ -173,14 +180,19 @@ begin
 				elsif fine then
 					ids := ids || many;
 					took := met;
-					select t.rank, t.turn, t.id into r from task t where t.id = many[met];
-					p_rank[best] := r.rank; p_turn[best] := r.turn; p_id[best] := r.id;
+					p_rank[best] := ranks[met]; p_turn[best] := turns[met]; p_id[best] := many[met];
+					if trusting then
+						places := places || at;
+						sums := sums || jsonb_build_array(jsonb_build_object('queue', q.queue, 'kind', v_kind[best], 'n', met, 'waited', waited));
+					else
+						by_hand := true;
+					end if;
 				else
 					met := 0;
 				end if;
 			end if;
 			while fine is not true loop -- what must not run makes room for the next of the lane
-				passed := 0;
+				passed := 0; by_hand := true;
 				for r in
 					select t as row, readable(b.rest) as is_good from task t join body b on b.id = t.id
 					where t.state = 'ready' and t.queue = q.queue and t.kind = v_kind[best] and t.lane = v_lane[best] and t.lim = v_lim[best] and t.flag = v_flag[best]
@@ -263,6 +275,9 @@ begin
 			end if;
 		end loop;
 	end loop;
+	if by_hand then
+		places := null;
+	end if;
 end $$;
 
 -- urgent is the highest priority of the ready tasks of a queue and some kinds, other than these; 0 if none has more. No lane ranks higher,

@@ -26,11 +26,13 @@ begin
 		select count(note_work(queue)) into n from (select distinct queue from moved) q;
 		perform note_moving(good);
 	end if;
-	for t in select * from task where id = any (bad) loop
-		select * into t from task where id = t.id; -- the end of one may have changed the next
-		continue when not found;
-		perform end_task(t, 'failed', 'corrupt', null, fault('corrupt', 'the record cannot be read'), now);
-	end loop;
+	if cardinality(bad) > 0 then
+		for t in select * from task where id = any (bad) loop
+			select * into t from task where id = t.id; -- the end of one may have changed the next
+			continue when not found;
+			perform end_task(t, 'failed', 'corrupt', null, fault('corrupt', 'the record cannot be read'), now);
+		end loop;
+	end if;
 	return cardinality(good) + cardinality(bad);
 end $$;
 

@@ -1,0 +1,71 @@
+-- complete_bare ends runs that are done and bring nothing but a result: those of tasks that have been through nothing else, and on which
+-- nothing hangs but a group. Most are. They come as arrays in the order of ids, each id once. by is the worker whose runs they mostly are. The
+-- others take the road of complete_all. It returns what became of each, in the same order; null if all of them ended so.
+create or replace function complete_bare(ids uuid[], epochs bigint[], nonces uuid[], results bytea[], by text, now bigint) returns jsonb language plpgsql as $$
+declare
+	horizon constant bigint := current_setting('outlast.horizon')::bigint;
+	runs constant text := 'running'; -- no constant where it is used: rows are found by their ids, never through an index of all that run
+	last constant jsonb := add_event('[]', now, 'ended', 1, by, ''); -- of a first run
+	took uuid[];
+	sums jsonb;
+begin
+	with gone as (
+		delete from task t using unnest(ids, epochs, nonces, results) as i (id, epoch, nonce, result)
+		where t.id = i.id and t.epoch = i.epoch and t.state = runs and t.nonce = i.nonce and t.round = 0 and t.wakes = 0 and t.asked = '' and t.staged is null
+			and t.attempts = 0 and t.crashes = 0 and not t.charged and t.progress_at is null and t.lim = '' and t.ord = '' and t.flag = 0 and t.parent is null
+			and t.ukey = '' and t.ufor = 0 and t.retention <> 0 and not t.follows and not t.entries and not t.inbox and not t.failing and not t.keeps
+		returning t.queue, t.kind, t.started_at, t.grp, t.stage, t.id, t.version, t.saves, t.epoch, t.nonce, t.worker, t.created_at, t.due_at, t.ready_at,
+			t.history, t.lane, t.priority, t.rank, t.turn, t.timeout, t.owned, t.line, t.fingerprint, t.retention, i.result
+	), moved as (
+		insert into ended (
+			id, state, version, saves, epoch, settled_epoch, settled_nonce, settled_kind, created_at, due_at, ready_at, started_at,
+			ended_at, updated_at, expire_at, result, history,
+			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, grp, stage, line, ukey, ufor, fingerprint, retention, follows)
+		select id, 'done', version + 1, saves, epoch, epoch, nonce, 'done', created_at, due_at, ready_at, started_at,
+			now, now, case when retention > 0 and grp is null then now + greatest(retention, horizon) end, result,
+			case when epoch = 1 and worker = by and jsonb_array_length(history) < 20 then history || last else add_event(history, now, 'ended', epoch, worker, '') end,
+			kind, queue, lane, '', 0, '', priority, rank, turn, timeout, owned, grp, case when grp is null then 0 else 3 end, line, '', 0, fingerprint, retention, false
+		from gone
+		returning id
+	), counted as (
+		insert into stat as m (at, queue, kind, shard, done, ran)
+		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - started_at, 0))
+		from gone group by queue, kind order by queue, kind
+		on conflict (at, queue, kind, shard) do update set done = m.done + excluded.done, ran = m.ran + excluded.ran
+	)
+	select array_agg(m.id),
+		(select jsonb_agg(jsonb_build_object('id', x.grp, 'n', x.n, 'living', x.living) order by x.grp)
+			from (select grp, count(*) n, count(*) filter (where stage = 1) living from gone where grp is not null group by grp) x)
+	into took, sums from moved m;
+	perform note_tasks(took);
+	if sums is not null then
+		perform count_done(sums);
+	end if;
+	if cardinality(took) = cardinality(ids) then
+		return null;
+	end if;
+	return complete_rest(ids, epochs, nonces, results, coalesce(took, '{}'), now);
+end $$;
+
+-- complete_rest completes those of such runs that have not ended yet. It returns what became of each of all.
+create or replace function complete_rest(ids uuid[], epochs bigint[], nonces uuid[], results bytea[], took uuid[], now bigint) returns jsonb language plpgsql as $$
+declare
+	rest jsonb;
+	plain uuid[];
+	res jsonb[] := '{}';
+	item jsonb;
+begin
+	select jsonb_agg(jsonb_build_object('id', i.id, 'epoch', i.epoch, 'nonce', i.nonce, 'quick', true,
+		'out', jsonb_build_object('kind', 'done', 'result', encode(i.result, 'base64'))) order by i.place)
+	into rest from unnest(ids, epochs, nonces, results) with ordinality as i (id, epoch, nonce, result, place) where i.id <> all (took);
+	plain := took || complete_plain(rest, now);
+	for i in 1 .. cardinality(ids) loop
+		if ids[i] = any (plain) then
+			res := array_append(res, '["done", false]');
+		else
+			select e into item from jsonb_array_elements(rest) e where e->>'id' = ids[i]::text;
+			res := array_append(res, complete_one(item, now));
+		end if;
+	end loop;
+	return to_jsonb(res);
+end $$;

@@ -1,0 +1,61 @@
+-- pick_lone is pick for what is commonest: one queue, whose ready tasks of these kinds are all in one lane that nothing can shut but a pause.
+-- Such a lane is in its turn whatever the cursor says. It is short because whatever is evaluated costs a claim as much as a task or two. ids
+-- is null if it is another case, or if one of the tasks must not run: that is for pick.
+create or replace function pick_lone(
+	q text, slots bigint, cursor text, kinds text[], now bigint, out ids uuid[], out places tid[], out sums jsonb, out more boolean, out cursors jsonb
+) language plpgsql as $$
+declare
+	o record;
+	x record;
+begin
+	more := false; cursors := '{}';
+	select count(*) as n, min(l.kind) as kind, min(l.lane) as lane, min(l.name) as name, bool_and(l.flag = 0 and l.lim = '' and l.blocked = '') as is_open
+	into o from lanes_after(q, kinds, '', '', '', -1::smallint, 2, now) l;
+	if o.n = 0 then
+		ids := '{}';
+		return;
+	end if;
+	if o.n > 1 or not o.is_open then
+		return;
+	end if;
+	-- They come in their order.
+	select array_agg(y.id) as ids, array_agg(y.ctid) as places, array_agg(y.rank) as ranks, array_agg(y.turn) as turns, bool_and(y.fine) as fine,
+		count(*) as n, sum(now - y.ready_at) as waited
+	into x from (
+		select t.id, t.ctid, t.rank, t.turn, t.ready_at, (t.start_by_at is null or t.start_by_at > now) and (t.grp is null or t.asked <> ''
+			or not exists (select 1 from grp g where g.id = t.grp and g.aborting <> '')) as fine
+		from task t
+		where t.state = 'ready' and t.queue = q and t.kind = o.kind and t.lane = o.lane and t.lim = '' and t.flag = 0
+		order by t.rank, t.turn, t.id limit greatest(slots, 0) for update skip locked
+	) y;
+	if x.n = 0 then
+		ids := '{}'; more := true; -- others have locked what there is
+		return;
+	end if;
+	if not x.fine then
+		return;
+	end if;
+	ids := x.ids; places := x.places;
+	sums := jsonb_build_array(jsonb_build_object('queue', q, 'kind', o.kind, 'n', x.n, 'waited', x.waited));
+	more := exists (
+		select 1 from task t
+		where t.state = 'ready' and t.queue = q and t.kind = o.kind and t.lane = o.lane and t.lim = '' and t.flag = 0
+			and (t.rank, t.turn, t.id) > (x.ranks[x.n], x.turns[x.n], x.ids[x.n]));
+	cursors := jsonb_build_object(q, o.name || rest_of_turn(cursor, o.name, weight_of(q, o.lane), x.n, slots));
+end $$;
+
+-- rest_of_turn is what a cursor keeps besides the name of a lane if a claim was full before its turn was over, which may have begun with the
+-- claim before.
+create or replace function rest_of_turn(cursor text, name text, weight bigint, took bigint, slots bigint) returns text language plpgsql immutable as $$
+declare
+	share bigint := weight;
+begin
+	if took < slots then
+		return '';
+	end if;
+	if split_part(cursor, chr(2), 1) = name and split_part(cursor, chr(2), 2) ~ '^[0-9]{1,9}$' and split_part(cursor, chr(2), 2)::bigint > 0 then
+		share := least(split_part(cursor, chr(2), 2)::bigint, weight);
+	end if;
+	took := ((share - took) % weight + weight) % weight; -- a lane that is alone may have had several turns
+	return case when took > 0 then chr(2) || took else '' end;
+end $$;

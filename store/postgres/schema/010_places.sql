@@ -1,0 +1,2 @@
+-- It answers more than it did.
+drop function if exists pick(jsonb, bigint);
