@@ -157,8 +157,8 @@ local function take_run(pick, L, n, only)
 	held[worker] = held[worker] + taken
 	for i = #members, taken + 1, -1 do members[i] = nil end
 	batch('ZREM', ready_key(L), members)
-	batch('ZADD', P .. 'held:' .. worker, holds)
-	batch('ZADD', P .. 'overdue', ends)
+	add_many(P .. 'held:' .. worker, holds, held[worker])
+	add_many(P .. 'overdue', ends, held[worker])
 	stat(L, 'claimed', taken)
 	stat(L, 'waited', waited)
 	tally(L.queue, 'ready', -taken)

@@ -176,8 +176,8 @@ store_running = function(claim, specs, head)
 	if first then call('SADD', P .. 'holders', worker) end
 	held[worker] = held[worker] + n
 	batch('ZADD', P .. 'all', ids)
-	batch('ZADD', P .. 'held:' .. worker, ids)
-	batch('ZADD', P .. 'overdue', ends)
+	add_many(P .. 'held:' .. worker, ids, held[worker])
+	add_many(P .. 'overdue', ends, held[worker])
 	for i = 2, #ids, 2 do notice_task(ids[i]) end
 	stat(head.t, 'submitted', n)
 	stat(head.t, 'claimed', n)
