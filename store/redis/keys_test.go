@@ -204,3 +204,63 @@ func sweep(t *testing.T, s *redis.Store) int {
 	}
 	return len(page.Items)
 }
+
+// A list is gone through for each member that comes or goes: what a worker with many slots holds is none, and nothing is left of what made it so.
+func TestWhatAWorkerHoldsIsNoListIfItIsMuch(t *testing.T) {
+	t.Parallel()
+	server := servers.NewRedis(t, servers.RedisConfig{})
+	s, err := redis.Open(t.Context(), server.URL(), redis.Config{Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	mustJoin(t, s, "w")
+	list := specs(50)
+	for i := range list {
+		list[i].Timeout = time.Hour
+	}
+	mustSubmit(t, s, list)
+	res, err := s.Claim(t.Context(), claimOf("w", 50))
+	if err != nil || len(res.Tasks) != 50 {
+		t.Fatalf("Claim took %d tasks, %v, want 50", len(res.Tasks), err)
+	}
+	for _, key := range []string{"outlast:{default}:held:w", "outlast:{default}:overdue"} {
+		if how := server.Do("OBJECT", "ENCODING", key); how != "skiplist" {
+			t.Errorf("%s is stored as %s, want skiplist", key, how)
+		}
+		if n := server.Do("EVAL", "return tostring(redis.call('ZCARD', KEYS[1]))", "1", key); n != "50" {
+			t.Errorf("%s has %s members, want 50", key, n)
+		}
+	}
+	for _, task := range res.Tasks {
+		mustComplete(t, s, task, nil)
+	}
+	if n := server.Do("EVAL", "return tostring(redis.call('EXISTS', KEYS[1], KEYS[2]))", "2", "outlast:{default}:held:w", "outlast:{default}:overdue"); n != "0" {
+		t.Errorf("%s sets are left of what has ended, want 0", n)
+	}
+}
+
+// A lane that is stored as it was at the last submit is not taken apart: what comes still stands where it belongs.
+func TestWhatComesToAnOpenLaneStandsWhereItBelongs(t *testing.T) {
+	t.Parallel()
+	s := mustOpen(t)
+	mustJoin(t, s, "w")
+	priorities := []int{0, 0, 0, 5, 0, 5, 9, 0, 5, 9}
+	for _, p := range priorities {
+		spec := newSpec()
+		spec.Priority = p
+		mustSubmit(t, s, []store.Spec{spec})
+	}
+	var got []int
+	for range priorities {
+		res, err := s.Claim(t.Context(), claimOf("w", 1))
+		if err != nil || len(res.Tasks) != 1 {
+			t.Fatalf("Claim took %d tasks, %v, want 1", len(res.Tasks), err)
+		}
+		got = append(got, res.Tasks[0].Priority)
+	}
+	if want := []int{9, 9, 5, 5, 5, 0, 0, 0, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("claims gave priorities %v, want %v", got, want)
+	}
+	sound(t, s)
+}

@@ -70,17 +70,15 @@ type submission struct {
 }
 
 func (part submission) pack(o *object) {
-	p := o.key("groups")
-	p.array(len(part.groups))
-	for _, g := range part.groups {
-		packNewGroup(p, &store.NewGroup{
-			ID: g.ID, Name: g.Name, Hold: g.Hold, Seal: g.Seal, Parent: g.Parent, OnClose: g.OnClose, Labels: g.Labels, Retention: g.Retention,
-		})
+	if len(part.groups) > 0 {
+		part.packGroups(o)
 	}
-	o.bool("last", part.last)
 	var heads headList
-	seen := map[store.ID]bool{}
-	p = o.key("specs")
+	var seen map[store.ID]bool
+	if len(part.specs) > 1 {
+		seen = make(map[store.ID]bool, len(part.specs))
+	}
+	p := o.key("specs")
 	p.array(4 * len(part.specs))
 	for _, i := range part.specs {
 		spec := &part.req.Specs[i]
@@ -91,7 +89,9 @@ func (part submission) pack(o *object) {
 			p.bool(false)
 			continue
 		}
-		seen[spec.ID] = len(part.specs) > 1
+		if seen != nil {
+			seen[spec.ID] = true
+		}
 		p.int(int64(heads.number(headOf(spec))))
 		if spec.Group.IsZero() {
 			p.bool(false)
@@ -107,6 +107,17 @@ func (part submission) pack(o *object) {
 	if claim := part.req.Claim; claim != nil {
 		packClaim(o.key("claim"), claim)
 	}
+}
+
+func (part submission) packGroups(o *object) {
+	p := o.key("groups")
+	p.array(len(part.groups))
+	for _, g := range part.groups {
+		packNewGroup(p, &store.NewGroup{
+			ID: g.ID, Name: g.Name, Hold: g.Hold, Seal: g.Seal, Parent: g.Parent, OnClose: g.OnClose, Labels: g.Labels, Retention: g.Retention,
+		})
+	}
+	o.bool("last", part.last)
 }
 
 // plain reports whether a task is ready at once, or waits for its group alone, and has to do with no other task: the script then needs
@@ -154,20 +165,39 @@ func headOf(s *store.Spec) head {
 	}
 }
 
-// pack writes a head with the names that packSpec uses.
+// pack writes a head: the record of its tasks but for the fields that the script adds, and what of it the script has to know.
 func (h head) pack(p *packer) {
-	o := p.object()
-	o.str("kind", h.kind)
-	o.str("queue", h.queue)
-	o.str("lane", h.lane)
-	o.str("limit", h.limit)
-	o.int("prio", int64(h.priority))
-	o.bool("owned", h.owned)
-	o.int("timeout", int64(h.timeout))
-	o.int("keep", int64(h.retention))
-	o.str("group", rawID(h.group))
-	o.close()
+	p.array(7)
+	p.nested(func() {
+		o := p.object()
+		o.str("kind", h.kind)
+		o.str("queue", h.queue)
+		o.str("lane", h.lane)
+		o.str("limit", h.limit)
+		o.int("prio", int64(h.priority))
+		o.bool("owned", h.owned)
+		o.int("timeout", int64(h.timeout))
+		o.int("keep", int64(h.retention))
+		o.str("group", rawID(h.group))
+		if o.n += headFields; !h.group.IsZero() {
+			o.n++
+		}
+		o.close()
+	})
+	p.str(h.queue)
+	p.str(h.kind)
+	p.str(h.lane)
+	p.str(h.limit)
+	p.int(int64(h.priority))
+	if h.group.IsZero() {
+		p.bool(false)
+	} else {
+		p.str(rawID(h.group))
+	}
 }
+
+// headFields is how many fields the script adds to a head, and one more if the task belongs to a group.
+const headFields = 6
 
 func (s *Store) submit(ctx context.Context, part submission, res *store.SubmitResult) error {
 	if len(part.specs) == 0 && len(part.groups) == 0 && part.req.Claim == nil {

@@ -66,7 +66,7 @@ end
 local CHUNK = 100
 local MOUTHFUL = 8388608 -- bytes that one answer holds, and at least one record
 local NEVER = 9007199254740991 -- later than any time
-local SUSPICION, CRASH_BUDGET, HISTORY = 2, 20, 20
+local HISTORY = 20
 
 -- str writes a whole number so that nothing is rounded or put into an exponent.
 local function str(n) return fmt('%d', n) end
@@ -80,6 +80,16 @@ local function batch(cmd, key, list)
 			call(cmd, unpack(list, i, min(i + 199, #list)))
 		end
 	end
+end
+
+-- add_many puts members into a sorted set that then has n of them, or more. The server keeps a short set as a list, and goes through that list for
+-- each member that comes or goes. A member that is too long for a list turns it into a tree, and leaves at once.
+local function add_many(key, list, n)
+	if n < 25 or #list < 16 then return batch('ZADD', key, list) end
+	local long = '-----------------------------------------------------------------'
+	call('ZADD', key, '0', long)
+	batch('ZADD', key, list)
+	call('ZREM', key, long)
 end
 
 -- be8 writes a whole number as eight bytes that sort as the number does.

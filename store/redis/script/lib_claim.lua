@@ -93,21 +93,21 @@ end
 local PIECE = 20
 
 -- read_items reads what was submitted of some tasks, up to a piece of them.
-local function read_items(ids, from)
+local function read_items(ids, from, to)
 	local keys = {}
-	for i = from, min(from + PIECE - 1, #ids) do keys[#keys + 1] = P .. 'c:' .. ids[i] end
+	for i = from, min(from + PIECE - 1, to) do keys[#keys + 1] = P .. 'c:' .. ids[i] end
 	return call('MGET', unpack(keys))
 end
 
 -- start_run makes tasks of a lane run, the first ones up to one that has to be taken in its turn. What is done for all of them together is
--- left to the caller: it returns how many they are, and what of them belongs into indexes.
-local function start_run(pick, L, ids, first)
+-- left to the caller: it returns how many they are, and what of them belongs into indexes. Of the task behind them it returns what was read.
+local function start_run(pick, L, ids, n, first)
 	local l = L.limit ~= '' and limit(L.limit) or nil
 	local charge = l and l.set and l.rates and #l.rates > 0
 	local raws, like, gift, submitted = fetch(ids), {}, pick.gift, nil
 	local taken, holds, ends, strings, waited = 0, {}, {}, {}, 0
 	for i, id in ipairs(ids) do
-		if gift.bytes >= MOUTHFUL then break end
+		if i > n or gift.bytes >= MOUTHFUL then break end
 		local raw = tasks[id] == nil and raws[i]
 		local one = raw and like[raw]
 		if one then
@@ -125,12 +125,12 @@ local function start_run(pick, L, ids, first)
 			ends[n + 1], ends[n + 2] = one.deadline, id
 		end
 		holds[2 * i - 1], holds[2 * i] = '0', id
-		if (i - 1) % PIECE == 0 then submitted = read_items(ids, i) end
+		if (i - 1) % PIECE == 0 then submitted = read_items(ids, i, min(n, #ids)) end
 		gifts.add(gift, id, one.packed, submitted[(i - 1) % PIECE + 1])
 	end
 	if taken > 0 and l then take_slots(l, L.limit, taken) end
 	batch('MSET', nil, strings)
-	return taken, waited, holds, ends
+	return taken, waited, holds, ends, raws[taken + 1]
 end
 
 -- take_run takes up to n tasks of a lane at once, as so many turns would; 0 if turns have to be taken. Where a run was short the next one
@@ -139,11 +139,11 @@ local function take_run(pick, L, n, only)
 	local worker = pick.claim.worker
 	if L.ordered or not only and not sole(L, pick.claim.kinds) then return 0 end
 	n = min(n, L.look or CHUNK, room(L.limit ~= '' and limit(L.limit) or nil))
-	local members, ids = call('ZRANGE', ready_key(L), '0', str(n - 1)), {}
+	local members, ids = call('ZRANGE', ready_key(L), '0', str(n)), {} -- one more: it may be the next head
 	for i, m in ipairs(members) do ids[i] = sub(m, -16) end
 	local first = held_count(worker) == 0
-	local taken, waited, holds, ends = start_run(pick, L, ids, first)
-	L.look = taken == #ids and min(4 * (L.look or CHUNK), CHUNK) or max(taken, 1)
+	local taken, waited, holds, ends, raw = start_run(pick, L, ids, n, first)
+	L.look = taken == min(n, #ids) and min(4 * (L.look or CHUNK), CHUNK) or max(taken, 1)
 	if taken == 0 then return 0 end
 	company(worker)
 	if first then
@@ -155,15 +155,16 @@ local function take_run(pick, L, n, only)
 		end
 	end
 	held[worker] = held[worker] + taken
+	local head = members[taken + 1] or false
 	for i = #members, taken + 1, -1 do members[i] = nil end
 	batch('ZREM', ready_key(L), members)
-	batch('ZADD', P .. 'held:' .. worker, holds)
-	batch('ZADD', P .. 'overdue', ends)
+	add_many(P .. 'held:' .. worker, holds, held[worker])
+	add_many(P .. 'overdue', ends, held[worker])
 	stat(L, 'claimed', taken)
 	stat(L, 'waited', waited)
 	tally(L.queue, 'ready', -taken)
 	tally(L.queue, 'running', taken)
-	next_head(L)
+	next_head(L, head, raw)
 	return taken
 end
 
@@ -209,8 +210,12 @@ end
 
 local function take_queue(pick, q)
 	local names = call('ZRANGE', P .. 'names:' .. q.queue, '0', '1')
-	if #names == 0 then return end
+	if #names == 0 then
+		pick.free[q.queue] = true
+		return
+	end
 	local only = only_lane(q.queue, names, pick.claim.kinds)
+	if only and only.limit == '' then pick.free[q.queue] = true end
 	if not only then
 		reage(q.queue)
 		waken(q.queue, pick.claim.kinds)
@@ -271,10 +276,12 @@ local function rate_opens(queue, kinds)
 	return at
 end
 
--- next_claim tells when it is worth to claim again.
-local function next_claim(claim)
+-- next_claim tells when it is worth to claim again. A queue that was found free of limits is so still, if the claim has ended nothing.
+local function next_claim(claim, pick)
 	local at = next_due()
-	for _, q in ipairs(claim.queues) do at = sooner(at, rate_opens(q.queue, claim.kinds)) end
+	for _, q in ipairs(claim.queues) do
+		if not pick.free[q.queue] or pick.ends < CHUNK then at = sooner(at, rate_opens(q.queue, claim.kinds)) end
+	end
 	if pauses() then
 		local pause = call('ZRANGEBYSCORE', P .. 'pauseends', '(' .. str(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 		at = sooner(at, tonumber(pause[2]))
@@ -286,7 +293,7 @@ run_claim = function(claim)
 	if not alive(claim.worker) then return dead(claim.worker) end
 	if claim.again then return gifts.hand({ again = true }, repeated(claim)) end
 	local gift = gifts.new()
-	local pick = { claim = claim, gift = gift, cursors = {}, lefts = {}, ends = CHUNK }
+	local pick = { claim = claim, gift = gift, cursors = {}, lefts = {}, free = {}, ends = CHUNK }
 	local more = promote_due(CHUNK) == CHUNK
 	if claim.suspects then
 		take_suspects(pick)
@@ -300,7 +307,7 @@ run_claim = function(claim)
 		local t = tasks[id]
 		if t then gift.hots[i] = pack_task(t) end
 	end
-	local res = { cursors = pick.cursors, lefts = pick.lefts, again = (pick.more or more) and true or nil, next = next_claim(claim) }
+	local res = { cursors = pick.cursors, lefts = pick.lefts, again = (pick.more or more) and true or nil, next = next_claim(claim, pick) }
 	return gifts.hand(res, gift)
 end
 

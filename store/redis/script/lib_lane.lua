@@ -39,14 +39,15 @@ local function parse(name)
 	return p
 end
 
-lane_of = function(queue, name)
+-- lane_of returns a lane, or nil. raw is how it is stored, if that was read.
+lane_of = function(queue, name, raw)
 	local k = queue .. '\0' .. name
 	local L = lanes[k]
 	if L == nil then
-		local raw = call('HGET', P .. 'lanes:' .. queue, name)
+		if raw == nil then raw = call('HGET', P .. 'lanes:' .. queue, name) end
 		if raw then
 			L = unpack_(raw)
-			L.queue, L.name, L.old_since = queue, name, L.since
+			L.queue, L.name, L.old_since, L.raw = queue, name, L.since, raw
 			local p = parse(name)
 			L.kind, L.key, L.limit, L.ordered, L.suspect = p.kind, p.key, p.limit, p.ordered, p.suspect
 		else
@@ -149,21 +150,23 @@ local function drop_lane(L)
 	lanes[k], dirty_lanes[k] = false, nil
 end
 
--- next_head looks for the first task of a lane. An entry whose task is not ready there is taken out: a foreign hand left it.
-next_head = function(L)
+-- next_head looks for the first task of a lane. An entry whose task is not ready there is taken out: a foreign hand left it. m is the first
+-- entry if that is known, false if there is none, and raw what fetch has read of its task.
+next_head = function(L, m, raw)
 	while true do
-		local m = call('ZRANGE', ready_key(L), '0', '0')[1]
+		if m == nil then m = call('ZRANGE', ready_key(L), '0', '0')[1] end
 		if not m then
 			drop_lane(L)
 			return
 		end
-		local t = task(sub(m, -16))
+		local t = task(sub(m, -16), raw)
 		if t and (t.corrupt or t.state == 'ready') then
 			if t.corrupt then t = { prio = 0, ready = now } end
 			lead(L, m, t)
 			return
 		end
 		call('ZREM', ready_key(L), m)
+		m, raw = nil, nil
 	end
 end
 
@@ -179,10 +182,42 @@ local function new_lane(t, name)
 	return L
 end
 
+local opened, known = {}, 0 -- how lanes that are open are stored, and where their heads stand, of one step and the next
+
+-- remember notes how an open lane is stored.
+local function remember(L)
+	if not L.raw or L.place ~= 'level' or L.ordered then return end
+	if known >= 1000 then opened, known = {}, 0 end
+	local k = L.queue .. '\0' .. L.name
+	if not opened[k] then known = known + 1 end
+	local prio, due = struct.unpack('>I8I8', L.head)
+	opened[k] = { raw = L.raw, prio = prio, due = due }
+end
+
+-- line_up puts tasks behind others that wait in an open lane, if that lane is stored as it was the last time: nothing else then changes, and
+-- it need not be taken apart.
+local function line_up(t, name, list)
+	local k = t.queue .. '\0' .. name
+	if t.order or lanes[k] ~= nil then return false end
+	local raw = call('HGET', P .. 'lanes:' .. t.queue, name)
+	local is = opened[k]
+	if raw and is and is.raw == raw then
+		local prio, due = struct.unpack('>I8I8', list[2])
+		if prio > is.prio or prio == is.prio and due > is.due then
+			batch('ZADD', P .. 'ready:' .. k, list)
+			return true
+		end
+	end
+	lane_of(t.queue, name, raw)
+	return false
+end
+
 -- enqueue_all puts tasks into their lane: scores and members, in pairs. t is one of them, and the others are like it but for the id.
 enqueue_all = function(t, list)
 	local name = lane_name(t, t.suspect)
+	if line_up(t, name, list) then return end
 	local L = lane_of(t.queue, name)
+	if L then remember(L) end
 	-- Who waits for work has found this lane empty or shut: of one that has been open all the while nobody need hear.
 	if not L or L.place ~= 'level' then notice_work(t.queue) end
 	if not L then L = new_lane(t, name) end

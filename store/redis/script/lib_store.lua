@@ -9,23 +9,26 @@ local STRIDE = 4 -- of what a request tells of a task: id, item, the number of i
 
 local heads, gathered -- of this step: the heads, and where in the request those of each stand that were gathered
 
--- template makes the record of a head, as it is stored, and where its tasks stand in their lane.
+-- What a request tells of a head: the record of its tasks but for the fields that template adds, and what of it is to be known here.
+local TEXT, QUEUE, KIND, LANE, LIMIT, PRIO, GROUP = 1, 2, 3, 4, 5, 6, 7
+
+-- template makes the record of a head, as it is stored, and what of it lanes and counts are made of. The fields are written as msgpack does.
 local function template(head)
-	local t = from_item(head)
-	t.made, t.due, t.upd, t.ver = now, now, now, 1
-	if t.group then
-		t.state, t.reason, t.stage = 'held', 'group', WAITING
+	local at = '\207' .. be8(now)
+	local group = head[GROUP]
+	head.text = head[TEXT] .. '\164made' .. at .. '\163due' .. at .. '\163upd' .. at .. '\163ver\1'
+	if group then
+		head.text = head.text .. '\165state\164held\166reason\165group\165stage\0'
 	else
-		t.state, t.ready = 'ready', now
+		head.text = head.text .. '\165state\165ready\165ready' .. at
 	end
-	head.t, head.text = t, pack(t)
-	t.id = ''
-	head.place = not t.group and member(t)
+	head.t = { queue = head[QUEUE], kind = head[KIND], lane = head[LANE], limit = head[LIMIT], prio = head[PRIO], group = group, due = now, ready = now }
 end
 
 -- store_ready puts tasks of a head into their lane.
 local function store_ready(head, ids)
-	local list, place = {}, head.place
+	head.t.id = ''
+	local list, place = {}, member(head.t)
 	for i = 2, #ids, 2 do list[i - 1], list[i] = '0', place .. ids[i] end
 	tally(head.t.queue, 'ready', #list / 2)
 	enqueue_all(head.t, list)
@@ -130,11 +133,11 @@ end
 -- run_at_once tells whether all tasks of a request are alike and can run at once for who submits them: they then need not stand in a lane
 -- before.
 local function run_at_once(claim, specs, head)
-	if claim.again or not head or head.group or head.limit or #specs > STRIDE * CHUNK then return false end
+	if claim.again or not head or head[GROUP] or head[LIMIT] ~= '' or #specs > STRIDE * CHUNK then return false end
 	for s = 3, #specs, STRIDE do
 		if not specs[s] then return false end
 	end
-	return not paused(head.queue, head.kind, head.lane or '')
+	return not paused(head[QUEUE], head[KIND], head[LANE])
 end
 
 -- started makes the record of tasks that run, as it is stored and as a claimer gets it.
@@ -155,6 +158,8 @@ end
 store_running = function(claim, specs, head)
 	if not run_at_once(claim, specs, head) then return nil end
 	template(head)
+	head.t = unpack_(head.text)
+	head.t.id = ''
 	local worker, n, gift = claim.worker, #specs / STRIDE, gifts.new()
 	local first = held_count(worker) == 0
 	local text, hot = started(head, claim, first and n == 1)
@@ -176,8 +181,8 @@ store_running = function(claim, specs, head)
 	if first then call('SADD', P .. 'holders', worker) end
 	held[worker] = held[worker] + n
 	batch('ZADD', P .. 'all', ids)
-	batch('ZADD', P .. 'held:' .. worker, ids)
-	batch('ZADD', P .. 'overdue', ends)
+	add_many(P .. 'held:' .. worker, ids, held[worker])
+	add_many(P .. 'overdue', ends, held[worker])
 	for i = 2, #ids, 2 do notice_task(ids[i]) end
 	stat(head.t, 'submitted', n)
 	stat(head.t, 'claimed', n)

@@ -168,10 +168,18 @@ local function forget_inbox(t)
 	t.inbox = 0
 end
 
+local judge
+
+do
+
+local SUSPICION, CRASH_BUDGET = 2, 20
+
 -- judge sets whether a task is a suspect by what it has been through.
-local function judge(t)
+judge = function(t)
 	t.suspect = ((t.run or 0) >= SUSPICION or (t.crashes or 0) >= CRASH_BUDGET) or nil
 	t.solo = (t.solo and t.suspect) or nil
+end
+
 end
 
 local function absolve(t)
