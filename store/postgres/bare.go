@@ -16,7 +16,7 @@ type bareRuns struct {
 	ids, nonces []pgtype.UUID
 	epochs      []int64
 	results     [][]byte
-	places      []int // of each among the items of the request
+	places      []int64 // of each among the items of the request
 }
 
 // bare makes columns of items, or nil if one of them is more than that, or comes twice.
@@ -24,15 +24,15 @@ func bare(items []store.Completion) *bareRuns {
 	if len(items) == 0 {
 		return nil
 	}
-	places := make([]int, len(items))
+	places := make([]int64, len(items))
 	for i := range items {
 		o := &items[i].Outcome
 		if !plainDone(o) || o.Reason != "" || o.Progress != nil || len(o.Entries) > 0 {
 			return nil
 		}
-		places[i] = i
+		places[i] = int64(i)
 	}
-	slices.SortFunc(places, func(a, b int) int { return bytes.Compare(items[a].Fence.ID[:], items[b].Fence.ID[:]) })
+	slices.SortFunc(places, func(a, b int64) int { return bytes.Compare(items[a].Fence.ID[:], items[b].Fence.ID[:]) })
 	n := len(items)
 	r := &bareRuns{
 		ids: make([]pgtype.UUID, n), nonces: make([]pgtype.UUID, n), epochs: make([]int64, n), results: make([][]byte, n), places: places,

@@ -116,7 +116,7 @@ func (s *Store) exchangeNow(ctx context.Context, req exchanging, runs *bareRuns,
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
-	rows, err := s.pool.Query(ctx, s.q.get("exchange"), string(text), runs.ids, runs.epochs, runs.nonces, runs.results)
+	rows, err := s.pool.Query(ctx, s.q.get("exchange"), string(text), runs.ids, runs.epochs, runs.nonces, runs.results, runs.places)
 	if err != nil {
 		return nil, err
 	}

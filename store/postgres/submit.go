@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -163,9 +162,11 @@ func (s *Store) submitNow(ctx context.Context, req store.SubmitRequest) (store.S
 // markRunning says of those that run now that they do.
 func markRunning(specs []store.Spec, res *store.SubmitResult) {
 	for _, t := range res.Claimed {
-		i := slices.IndexFunc(specs, func(s store.Spec) bool { return s.ID == t.ID })
-		if i >= 0 && res.Specs[i].Err == nil {
-			res.Specs[i].State = store.Running
+		for i := range specs { // the same id may have been refused before
+			if specs[i].ID == t.ID && res.Specs[i].Err == nil {
+				res.Specs[i].State = store.Running
+				break
+			}
 		}
 	}
 }

@@ -1,8 +1,10 @@
 -- complete_bare ends runs that are done and bring nothing but a result: those of tasks that have been through nothing else, and on which
--- nothing hangs but a group. Most are. They come as arrays in the order of ids, each id once. by is the worker whose runs they mostly are. The
--- others take the road of complete_all. It returns what became of each, in the same order; null if all of them ended so.
-create or replace function complete_bare(ids uuid[], epochs bigint[], nonces uuid[], results bytea[], by text, now bigint) returns jsonb language plpgsql as $$
+-- nothing hangs but a group. Most are. They come as arrays in the order of ids, each id once; turns is in which order they were told. by is the
+-- worker whose runs they mostly are. The others take the road of complete_all. It returns what became of each, in the order of ids; null if
+-- all of them ended so.
+create or replace function complete_bare(ids uuid[], epochs bigint[], nonces uuid[], results bytea[], turns bigint[], by text, now bigint) returns jsonb language plpgsql as $$
 declare
+	parents constant uuid[] := parents_of(ids);
 	horizon constant bigint := current_setting('outlast.horizon')::bigint;
 	runs constant text := 'running'; -- no constant where it is used: rows are found by their ids, never through an index of all that run
 	last constant jsonb := add_event('[]', now, 'ended', 1, by, ''); -- of a first run
@@ -11,7 +13,7 @@ declare
 begin
 	with gone as (
 		delete from task t using unnest(ids, epochs, nonces, results) as i (id, epoch, nonce, result)
-		where t.id = i.id and t.epoch = i.epoch and t.state = runs and t.nonce = i.nonce and t.round = 0 and t.wakes = 0 and t.asked = '' and t.staged is null
+		where t.id = i.id and t.id <> all (parents) and t.epoch = i.epoch and t.state = runs and t.nonce = i.nonce and t.round = 0 and t.wakes = 0 and t.asked = '' and t.staged is null
 			and t.attempts = 0 and t.crashes = 0 and not t.charged and t.progress_at is null and t.lim = '' and t.ord = '' and t.flag = 0 and t.parent is null
 			and t.ukey = '' and t.ufor = 0 and t.retention <> 0 and not t.follows and not t.entries and not t.inbox and not t.failing and not t.keeps
 		returning t.queue, t.kind, t.started_at, t.grp, t.stage, t.id, t.version, t.saves, t.epoch, t.nonce, t.worker, t.created_at, t.due_at, t.ready_at,
@@ -44,28 +46,28 @@ begin
 	if cardinality(took) = cardinality(ids) then
 		return null;
 	end if;
-	return complete_rest(ids, epochs, nonces, results, coalesce(took, '{}'), now);
+	return complete_rest(ids, epochs, nonces, results, turns, coalesce(took, '{}'), now);
 end $$;
 
--- complete_rest completes those of such runs that have not ended yet. It returns what became of each of all.
-create or replace function complete_rest(ids uuid[], epochs bigint[], nonces uuid[], results bytea[], took uuid[], now bigint) returns jsonb language plpgsql as $$
+-- complete_rest completes those of such runs that have not ended yet, one by one in their turns. It returns what became of each of all.
+create or replace function complete_rest(
+	ids uuid[], epochs bigint[], nonces uuid[], results bytea[], turns bigint[], took uuid[], now bigint
+) returns jsonb language plpgsql as $$
 declare
 	rest jsonb;
 	plain uuid[];
-	res jsonb[] := '{}';
+	res jsonb[] := array_fill('["done", false]'::jsonb, array[cardinality(ids)]);
 	item jsonb;
+	i bigint;
 begin
+	perform 1 from task t where t.id = any (ids) order by t.id for update; -- as others lock them
 	select jsonb_agg(jsonb_build_object('id', i.id, 'epoch', i.epoch, 'nonce', i.nonce, 'quick', true,
 		'out', jsonb_build_object('kind', 'done', 'result', encode(i.result, 'base64'))) order by i.place)
 	into rest from unnest(ids, epochs, nonces, results) with ordinality as i (id, epoch, nonce, result, place) where i.id <> all (took);
 	plain := took || complete_plain(rest, now);
-	for i in 1 .. cardinality(ids) loop
-		if ids[i] = any (plain) then
-			res := array_append(res, '["done", false]');
-		else
-			select e into item from jsonb_array_elements(rest) e where e->>'id' = ids[i]::text;
-			res := array_append(res, complete_one(item, now));
-		end if;
+	for i in select x.place from unnest(ids, turns) with ordinality as x (id, turn, place) where x.id <> all (plain) order by x.turn loop
+		select e into item from jsonb_array_elements(rest) e where e->>'id' = ids[i]::text;
+		res[i] := complete_one(item, now);
 	end loop;
 	return to_jsonb(res);
 end $$;

@@ -26,12 +26,18 @@ begin
 	return to_jsonb(res);
 end $$;
 
+-- parents_of lists the parents of tasks: those among them that one wakes must end in their turn.
+create or replace function parents_of(ids uuid[]) returns uuid[] language sql stable as $$
+	select array(select t.parent from task t where t.id = any (ids) and t.parent is not null)
+$$;
+
 -- complete_plain ends runs that are done and bring nothing but a result, entries and progress, of tasks on which nothing else hangs but a
 -- group: the items that say quick. Each of their ids occurs once, and they are locked in the order of ids. A group is written once for all of
 -- its members, after them, in the same order. It returns those it ended; the others take the long road.
 create or replace function complete_plain(items jsonb, now bigint) returns uuid[] language plpgsql as $$
 declare
 	horizon constant bigint := current_setting('outlast.horizon')::bigint;
+	parents constant uuid[] := parents_of(array(select (e->>'id')::uuid from jsonb_array_elements(items) e));
 	runs constant text := 'running'; -- no constant where it is used: rows are found by their ids, never through an index of all that run
 	took uuid[];
 	sums jsonb;
@@ -41,7 +47,7 @@ begin
 		from jsonb_to_recordset(items) as x (id uuid, epoch bigint, nonce uuid, quick boolean, "out" jsonb) where x.quick order by x.id
 	), gone as (
 		delete from task t using i
-		where t.id = i.id and t.state = runs and t.epoch = i.epoch and t.nonce = i.nonce and t.staged is null
+		where t.id = i.id and t.id <> all (parents) and t.state = runs and t.epoch = i.epoch and t.nonce = i.nonce and t.staged is null
 			and t.lim = '' and t.ukey = '' and t.parent is null and t.ord = '' and not t.follows and not t.keeps
 			and not t.failing and not t.inbox and not ((t.entries or i.wrote is not null) and t.retention = 0)
 		returning t.*, i.reason as why, i.result as outcome, i.wrote, i.stand

@@ -3,7 +3,7 @@
 -- (queue, slots, cursor), kinds, suspects, company, aged. It returns a row for each task taken, with its number in the order of taking and what
 -- is not the same for all that a claim takes, and then one with meta alone. A claim that says trusting fails with OL001, and nothing is done, if
 -- a record cannot be read: asked again without, it ends such a task and takes another.
-create or replace function exchange(req jsonb, done uuid[], epochs bigint[], nonces uuid[], results bytea[]) returns table (
+create or replace function exchange(req jsonb, done uuid[], epochs bigint[], nonces uuid[], results bytea[], turns bigint[]) returns table (
 	meta jsonb, nth bigint, id uuid, version bigint, round bigint, wakes bigint, suspect boolean, solo boolean, alone boolean, saves bigint, asked text,
 	told boolean, epoch bigint, settled_epoch bigint, settled_nonce uuid, settled_kind text, staged jsonb, attempts bigint, crashes bigint,
 	crash_run bigint, charged boolean, created_at bigint, due_at bigint, ready_at bigint, started_at bigint, deadline_at bigint, updated_at bigint,
@@ -18,7 +18,7 @@ declare
 	mark constant uuid := (of->>'nonce')::uuid;
 	lives constant boolean := guard(owner, coalesce((of->>'suspects')::int, 0) > 0); -- before all other locks
 	items constant jsonb := case
-		when done is not null then complete_bare(done, epochs, nonces, results, owner, now)
+		when done is not null then complete_bare(done, epochs, nonces, results, turns, owner, now)
 		when req ? 'items' then complete_all(req, now) end;
 	waits constant text := 'ready'; -- no constant where it is used: rows are found by their ids, never through an index of all that wait
 	ids uuid[];

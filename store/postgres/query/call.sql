@@ -5,7 +5,7 @@ select ns.submit($1::text::jsonb);
 -- name: complete
 select ns.complete($1::text::jsonb);
 -- name: exchange
-select c.meta, c.nth, :taken from ns.exchange($1::text::jsonb, $2::uuid[], $3::bigint[], $4::uuid[], $5::bytea[]) c;
+select c.meta, c.nth, :taken from ns.exchange($1::text::jsonb, $2::uuid[], $3::bigint[], $4::uuid[], $5::bytea[], $6::bigint[]) c;
 -- name: submit_claim
 select c.meta, :given from ns.submit_rows($1::text::jsonb) c;
 -- name: save
