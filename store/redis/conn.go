@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -26,6 +28,15 @@ type doer interface {
 // run runs the function of an operation and reads its answer. What the script refuses is an error.
 func (s *Store) run(ctx context.Context, name string, fields func(o *object)) (record, error) {
 	return s.runOn(ctx, s.client, name, fields)
+}
+
+// read is run for operations that change nothing: one whose connection turns out to be cut is made again on another.
+func (s *Store) read(ctx context.Context, name string, fields func(o *object)) (record, error) {
+	r, err := s.run(ctx, name, fields)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return s.run(ctx, name, fields)
+	}
+	return r, err
 }
 
 // do is run for operations that answer nothing.

@@ -16,7 +16,7 @@ const exportLimit = 20_000
 func (s *Store) Export(ctx context.Context, fn func(store.Entry) error) error {
 	from := ""
 	for {
-		r, err := s.run(ctx, "export", func(o *object) {
+		r, err := s.read(ctx, "export", func(o *object) {
 			o.key("from").str(from)
 			o.key("limit").int(exportLimit)
 			packErrors(o)
