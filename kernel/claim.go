@@ -16,7 +16,9 @@ type appetite struct {
 	hungry   bool            // there may be something to claim
 	full     map[string]bool // queues that had no slot left when there may have been more in them
 	news     int             // grows with each hint, so that one that comes during a claim is not lost
-	claiming bool            // one claim is under way at a time
+	claiming int             // claims under way: two at most, one if it is of suspects
+	alone    bool            // the one under way is of suspects: no other beside it
+	planned  map[string]int  // slots that they may fill, by queue
 	turn     int             // grows with each claim
 	here     int             // submits under way that claim for RunHere
 	nextAt   time.Time
@@ -57,14 +59,15 @@ func (a *appetite) setAside(slots map[string]int, free []store.QueueSlots) {
 	}
 }
 
-// fill notes which queues gave a claim as much as there were slots for: more may wait there.
-func (a *appetite) fill(asked []store.QueueSlots, got []Task) {
+// fill notes which queues gave a claim as much as there were slots for: more may wait there. A claim beside another takes nothing back of
+// what that has found.
+func (a *appetite) fill(asked []store.QueueSlots, got []Task, beside bool) {
 	taken := map[string]int{}
 	for i := range got {
 		taken[got[i].Queue]++
 	}
 	for _, q := range asked {
-		a.full[q.Queue] = taken[q.Queue] >= q.Slots
+		a.full[q.Queue] = taken[q.Queue] >= q.Slots || beside && a.full[q.Queue]
 	}
 }
 
@@ -74,6 +77,8 @@ type plan struct {
 	at      time.Time // when it was made: before the store's clock of the claim
 	req     store.ClaimRequest
 	news    int
+	turn    int
+	beside  bool // another was under way when it was made
 	suspect bool
 	here    bool // by RunHere
 }
@@ -83,7 +88,7 @@ func (k *Kernel) claimLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		// Outcomes that wait to be written claim for the slots that they free, in the same call.
 		if !k.completions.waits() {
-			if p := k.plan(); p != nil {
+			if p := k.plan(1); p != nil {
 				k.claim(ctx, p)
 				continue
 			}
@@ -118,15 +123,18 @@ func (k *Kernel) untilDue() time.Duration {
 	return 0
 }
 
-// plan makes a claim of the free slots, or nil if none is to be made now.
-func (k *Kernel) plan() *plan {
+// plan makes a claim of the free slots, or nil if none is to be made now, also because so many are under way.
+func (k *Kernel) plan(most int) *plan {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	w, a := k.worker, &k.appetite
-	if k.state != Running || k.quiet || w == nil || w.fenced || a.claiming || len(k.served) == 0 {
+	if k.state != Running || k.quiet || w == nil || w.fenced || a.claiming >= most || len(k.served) == 0 {
 		return nil
 	}
-	p := &plan{worker: w, at: k.env.Now(), news: a.news}
+	p := &plan{worker: w, at: k.env.Now(), news: a.news, beside: a.claiming > 0}
+	if p.beside && (a.alone || k.suspects.on(p.at)) {
+		return nil
+	}
 	if k.suspects.on(p.at) {
 		n := k.suspects.want(p.at, k.cfg.DeadAfter, len(k.runs), k.over())
 		if n == 0 {
@@ -144,8 +152,13 @@ func (k *Kernel) plan() *plan {
 		a.setAside(k.cfg.Slots, p.req.Queues)
 	}
 	p.req.Worker, p.req.Kinds, p.req.Nonce = w.id, k.served, k.NewID()
-	a.claiming = true
+	a.claiming++
+	a.alone = p.suspect
 	a.turn++
+	p.turn = a.turn
+	for _, q := range p.req.Queues {
+		a.planned[q.Queue] += q.Slots
+	}
 	return p
 }
 
@@ -157,7 +170,7 @@ const claimLimit = 500
 func (k *Kernel) freeSlots() []store.QueueSlots {
 	var free []store.QueueSlots
 	for _, queue := range k.queues {
-		if n := k.cfg.Slots[queue] - k.used[queue]; n > 0 {
+		if n := k.cfg.Slots[queue] - k.used[queue] - k.appetite.planned[queue]; n > 0 {
 			free = append(free, store.QueueSlots{Queue: queue, Slots: min(n, claimLimit), Cursor: k.appetite.cursors[queue]})
 		}
 	}
@@ -185,14 +198,18 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 	}
 	k.mu.Lock()
 	a := &k.appetite
-	a.claiming = false
+	a.claiming--
+	for _, q := range p.req.Queues {
+		a.planned[q.Queue] -= q.Slots
+	}
 	if p.suspect {
 		k.suspects.took(len(res.Tasks), k.env.Now())
 	} else {
 		// After a refusal only a hint, of a beat at the latest, lets it claim again: it would be refused in a tight loop.
 		vain := res.Again && len(res.Tasks) == 0 && !p.req.Repeat
-		a.hungry = err == nil && (p.req.Repeat || res.Again && !vain || a.news != p.news)
-		a.fill(p.req.Queues, res.Tasks)
+		beside := p.beside || a.turn != p.turn
+		a.hungry = err == nil && (p.req.Repeat || res.Again && !vain || a.news != p.news || beside && a.hungry)
+		a.fill(p.req.Queues, res.Tasks, beside)
 		a.nextAt = time.Time{}
 		if vain {
 			a.yield = min(max(2*a.yield, yieldFirst), yieldMost)

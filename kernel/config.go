@@ -40,6 +40,9 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// CallTimeout is how long one call of the store may take before it is repeated. Default 10 s.
 	CallTimeout time.Duration
+	// SplitFrom is how many outcomes must wait to be written before they go to the store in two calls side by side: while it works on one of
+	// them, this process works on what the other has brought. Default 32; negative: one call at a time.
+	SplitFrom int
 	// RecoverEvery is how often this process looks for dead workers while it is idle, less often in a very large fleet; while it works,
 	// twice as often. Default 1.2 s; negative: never, and others must.
 	RecoverEvery time.Duration
@@ -109,6 +112,9 @@ func (c Config) withDefaults() Config {
 	if c.Retry == (Retry{}) {
 		c.Retry = Retry{Max: 25, Base: time.Second, Factor: 2, Cap: 10 * time.Minute}
 	}
+	if c.SplitFrom == 0 {
+		c.SplitFrom = 32
+	}
 	if c.MaxPayload == 0 {
 		c.MaxPayload = 1 << 20
 	}
@@ -169,6 +175,9 @@ func (c Config) validate() error {
 }
 
 func (c Config) validateRest() error {
+	if c.SplitFrom == 1 {
+		return badConfig("SplitFrom", "is 1; use 2 or more, or a negative number for one call at a time")
+	}
 	for _, queue := range slices.Sorted(maps.Keys(c.Slots)) {
 		if err := store.CheckName("Slots: queue", queue); err != nil {
 			return fmt.Errorf("kernel.Config: %w", err)

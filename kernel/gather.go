@@ -9,21 +9,24 @@ import (
 )
 
 // gather lets calls that arrive together go to the store together. A lone call does not wait for company: it is under way
-// at once, and what arrives meanwhile makes up the next batch. Each caller returns when its own item is answered.
+// at once, and what arrives meanwhile makes up the next batch. Where many arrive they go in two batches at once, if that is allowed: while
+// the store works on one, this process works on what the other has brought. Each caller returns when its own item is answered.
 type gather[I, O any] struct {
 	env   Env
 	crew  *crew
 	limit int
+	// split is how many items go in two batches side by side. 0: one batch at a time.
+	split int
 	// flush answers each item in its place. It blocks until the answer is known, or will never be.
 	flush func(items []I) []O
 	// full is notified when all are there that may come back from the last batch. Nil: none waits for them.
 	full Signal
 
-	mu    sync.Mutex
-	busy  bool
-	last  int // how many items the last batch had
-	want  int // how many there are if those of it come back
-	queue []*ticket[I, O]
+	mu     sync.Mutex
+	flying int // how many batches are under way, or about to be
+	last   int // how many items the last batch had
+	want   int // how many there are if those of it come back
+	queue  []*ticket[I, O]
 }
 
 type ticket[I, O any] struct {
@@ -40,8 +43,8 @@ func (g *gather[I, O]) do(ctx context.Context, item I) (O, error) {
 	t := &ticket[I, O]{item: item, signal: g.env.NewSignal()}
 	g.mu.Lock()
 	g.queue = append(g.queue, t)
-	if !g.busy {
-		g.busy = true
+	if g.flying == 0 || g.splits() {
+		g.flying++
 		g.crew.Go(g.drain)
 	}
 	full := g.full != nil && len(g.queue) == g.want
@@ -70,6 +73,9 @@ func (g *gather[I, O]) do(ctx context.Context, item I) (O, error) {
 	}
 }
 
+// splits reports whether a second batch should go now. g.mu is held.
+func (g *gather[I, O]) splits() bool { return g.split > 0 && g.flying == 1 && len(g.queue) >= g.split }
+
 // waits reports whether items are there that were not taken: a flush of them follows, by itself.
 func (g *gather[I, O]) waits() bool {
 	g.mu.Lock()
@@ -94,11 +100,16 @@ func (g *gather[I, O]) drain() {
 		g.rejoin(took)
 		g.mu.Lock()
 		if len(g.queue) == 0 {
-			g.busy = false
+			g.flying--
 			g.mu.Unlock()
 			return
 		}
 		n := min(len(g.queue), g.limit)
+		if g.splits() {
+			n = (n + 1) / 2
+			g.flying++
+			g.crew.Go(g.drain)
+		}
 		g.last = n
 		batch := g.queue[:n:n]
 		g.queue = g.queue[n:]

@@ -119,7 +119,7 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 		k.appetite.wake() // what becomes ready by this call can be claimed by it
 		k.mu.Unlock()
 	}
-	p := k.plan()
+	p := k.plan(2)
 	if p != nil {
 		req.Claim = &p.req
 	}

@@ -245,7 +245,7 @@ func (k *Kernel) sortedRuns() []*Run {
 // lost for good) it gives back; what it has lost without noticing it cancels.
 func (k *Kernel) reconcile(ctx context.Context, w *worker) {
 	k.mu.Lock()
-	busy, turn := k.appetite.claiming || k.appetite.here > 0, k.appetite.turn
+	busy, turn := k.appetite.claiming > 0 || k.appetite.here > 0, k.appetite.turn
 	known := maps.Clone(k.runs)
 	k.mu.Unlock()
 	if busy {

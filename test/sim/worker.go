@@ -19,6 +19,7 @@ func (s *Sim) kernelConfig(p *process) kernel.Config {
 		DeadAfter:       s.plan.deadAfter,
 		ShutdownTimeout: max(s.plan.shutdown, time.Millisecond),
 		CallTimeout:     s.plan.deadAfter / 2,
+		SplitFrom:       2 + s.plan.slots%2,
 		PruneEvery:      20 * time.Second,
 		Logger:          slog.New(slog.DiscardHandler),
 		Around:          []func(kernel.Handler) kernel.Handler{s.around(p)},
