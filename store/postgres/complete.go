@@ -80,7 +80,7 @@ func (s *Store) complete(ctx context.Context, req store.CompleteRequest) (store.
 	if err := s.begin(ctx); err != nil {
 		return store.CompleteResult{}, err
 	}
-	if runs := bare(req.Items); runs != nil && req.Claim != nil {
+	if runs := bare(req.Items); runs != nil {
 		return s.completeBare(ctx, req, runs)
 	}
 	wire, bad := s.completeRequest(req.Items)

@@ -140,8 +140,8 @@ func TestANamespaceOfTheSchemaBeforeIsMigrated(t *testing.T) {
 		}
 	}
 	s = open()
-	if got := s.Info().Schema; got != 10 {
-		t.Errorf("Schema = %d, want 10", got)
+	if got := s.Info().Schema; got != 11 {
+		t.Errorf("Schema = %d, want 11", got)
 	}
 	if got, err := s.Schedule(t.Context(), "s"); err != nil || got.Rule != "every 1m" || got.Declared != "" {
 		t.Errorf("Schedule = %+v, %v, want the one from before", got, err)

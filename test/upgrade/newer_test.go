@@ -125,7 +125,7 @@ func TestAProgramThatIsOvertakenStops(t *testing.T) {
 // work side by side, on the functions of the new one.
 func TestFunctionsThatOlderProgramsCallAreStillThere(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{"testdata/postgres-1.gz", "testdata/postgres-2.gz", "testdata/postgres-3.gz", "testdata/postgres-9.gz"} {
+	for _, file := range []string{"testdata/postgres-1.gz", "testdata/postgres-2.gz", "testdata/postgres-3.gz", "testdata/postgres-9.gz", "testdata/postgres-10.gz"} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			url := restore(t, file)

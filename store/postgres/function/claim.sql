@@ -10,17 +10,20 @@ create or replace view full_task as
 -- tasks otherwise had other names, and stay for the programs that call them.
 create or replace view claimed as select null::jsonb as meta, f.* from full_task f;
 
--- guard holds a worker's incarnation by a lock that conflicts with the mark of its death, alone or with others. It returns whether
--- the worker lives. A lock of the session table, not of the row: beats and claims come all the time, and write nothing for it.
-create or replace function guard(of text, only_me boolean) returns boolean language plpgsql as $$
+-- hold holds a worker's incarnation by a lock that conflicts with the mark of its death, alone or with others. A lock of the session table,
+-- not of the row: beats and claims come all the time, and write nothing for it.
+create or replace function hold(of text, only_me boolean) returns boolean language plpgsql as $$
 declare
 	k constant bigint := hashtextextended(current_schema() || ' ' || of, 7);
 begin
-	if only_me then
-		perform pg_advisory_xact_lock(k);
-	else
-		perform pg_advisory_xact_lock_shared(k);
-	end if;
+	return case when only_me then pg_advisory_xact_lock(k)::text else pg_advisory_xact_lock_shared(k)::text end is not null;
+end $$;
+
+-- guard holds it, and returns whether the worker lives: two statements, as one would look before it holds.
+create or replace function guard(of text, only_me boolean) returns boolean language plpgsql as $$
+declare
+	guarded constant boolean := hold(of, only_me);
+begin
 	return exists (select 1 from worker where id = of and dead_at is null);
 end $$;
 
@@ -142,18 +145,22 @@ begin
 	return held = 0;
 end $$;
 
--- next_claim tells in how long it is worth to claim again; 0: at no time that is known. limited says that lanes have limits; of a queue with
--- few of them all are looked at, of others those count that the claim has met shut.
-create or replace function next_claim(req jsonb, now bigint, limited boolean, shut text[]) returns bigint language plpgsql as $$
+-- first_due tells when the first of what waits for a time is due.
+create or replace function first_due() returns bigint language plpgsql stable as $$
+begin
+	return (select t.due_at from task t where t.state in ('scheduled', 'parked') and t.due_at is not null order by t.due_at limit 1);
+end $$;
+
+-- next_claim tells in how long it is worth to claim again; 0: at no time that is known. at is when something is due, limited says that lanes
+-- have limits; of a queue with few of them all are looked at, of others those count that the claim has met shut.
+create or replace function next_claim(req jsonb, now bigint, at bigint, paused boolean, limited boolean, shut text[]) returns bigint language plpgsql as $$
 declare
 	few constant bigint := 16;
 	kinds text[];
 	q text;
-	at bigint;
 	opens_at bigint;
 	n bigint;
 begin
-	select t.due_at into at from task t where t.state in ('scheduled', 'parked') and t.due_at is not null order by t.due_at limit 1;
 	if limited then
 		kinds := sorted_kinds(req->'kinds');
 		for q in select e->>'queue' from jsonb_array_elements(req->'queues') e loop
@@ -166,6 +173,8 @@ begin
 			end if;
 		end loop;
 	end if;
-	at := least(at, (select min(until) from pause where until > now));
+	if paused then
+		at := least(at, (select min(until) from pause where until > now));
+	end if;
 	return case when at is null then 0 else greatest(at - now, 1) end;
 end $$;

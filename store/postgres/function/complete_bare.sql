@@ -39,7 +39,9 @@ begin
 		(select jsonb_agg(jsonb_build_object('id', x.grp, 'n', x.n, 'living', x.living) order by x.grp)
 			from (select grp, count(*) n, count(*) filter (where stage = 1) living from gone where grp is not null group by grp) x)
 	into took, sums from moved m;
-	perform note_tasks(took);
+	if current_setting('outlast.watched') = 'true' then
+		perform note_tasks(took);
+	end if;
 	if sums is not null then
 		perform count_done(sums);
 	end if;
@@ -47,6 +49,15 @@ begin
 		return null;
 	end if;
 	return complete_rest(ids, epochs, nonces, results, turns, coalesce(took, '{}'), now);
+end $$;
+
+-- complete_done is complete_bare as a call.
+create or replace function complete_done(horizon bigint, ids uuid[], epochs bigint[], nonces uuid[], results bytea[], turns bigint[]) returns jsonb language plpgsql as $$
+declare
+	now constant bigint := begin_step(jsonb_build_object('horizon', horizon));
+	res constant jsonb := complete_bare(ids, epochs, nonces, results, turns, null, now);
+begin
+	return jsonb_build_object('items', res, 'hints', hints());
 end $$;
 
 -- complete_rest completes those of such runs that have not ended yet, one by one in their turns. It returns what became of each of all.

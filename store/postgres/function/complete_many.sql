@@ -26,10 +26,14 @@ begin
 	return to_jsonb(res);
 end $$;
 
--- parents_of lists the parents of tasks: those among them that one wakes must end in their turn.
-create or replace function parents_of(ids uuid[]) returns uuid[] language sql stable as $$
-	select array(select t.parent from task t where t.id = any (ids) and t.parent is not null)
-$$;
+-- parents_of lists the parents of several tasks: those among them that one wakes must end in their turn.
+create or replace function parents_of(ids uuid[]) returns uuid[] language plpgsql stable as $$
+begin
+	if cardinality(ids) < 2 then
+		return '{}';
+	end if;
+	return array(select t.parent from task t where t.id = any (ids) and t.parent is not null);
+end $$;
 
 -- complete_plain ends runs that are done and bring nothing but a result, entries and progress, of tasks on which nothing else hangs but a
 -- group: the items that say quick. Each of their ids occurs once, and they are locked in the order of ids. A group is written once for all of

@@ -16,7 +16,7 @@ declare
 	of constant jsonb := req->'claim';
 	owner constant text := of->>'worker';
 	mark constant uuid := (of->>'nonce')::uuid;
-	lives constant boolean := guard(owner, coalesce((of->>'suspects')::int, 0) > 0); -- before all other locks
+	guarded constant boolean := hold(owner, coalesce((of->>'suspects')::int, 0) > 0); -- before all other locks
 	items constant jsonb := case
 		when done is not null then complete_bare(done, epochs, nonces, results, turns, owner, now)
 		when req ? 'items' then complete_all(req, now) end;
@@ -30,12 +30,18 @@ declare
 	cursors jsonb;
 	limited boolean := true;
 	shut text[] := '{}';
-	due boolean;
+	due boolean := false;
+	waits_until bigint; -- the first that waits for a time
+	paused boolean;
+	lives boolean;
 	held bigint;
 	wait bigint;
 	n bigint;
 	first jsonb; -- the history of one that is claimed for the first time
 begin
+	select exists (select 1 from worker w where w.id = owner and w.dead_at is null), exists (select 1 from pause),
+		(select t.due_at from task t where t.state in ('scheduled', 'parked') and t.due_at is not null order by t.due_at limit 1)
+	into lives, paused, waits_until;
 	if not lives then
 		meta := jsonb_build_object('items', items, 'claim_err', 'dead', 'hints', hints());
 		return next;
@@ -49,11 +55,14 @@ begin
 		from task t join body b on b.id = t.id where t.state = 'running' and t.worker = owner and t.nonce = mark order by t.id;
 		again := true;
 	else
-		due := promote_due(100, now) = 100;
+		if waits_until <= now then
+			due := promote_due(100, now) = 100;
+			waits_until := first_due();
+		end if;
 		if (of->>'suspects')::int > 0 then
 			select p.ids, p.charge, p.more, '{}'::jsonb into ids, charge, again, cursors from pick_suspects(of, now) p;
 		else
-			if of ? 'trusting' and jsonb_array_length(of->'queues') = 1 then
+			if of ? 'trusting' and not paused and jsonb_array_length(of->'queues') = 1 then
 				select p.ids, p.places, p.sums, p.more, p.cursors, '{}'::uuid[], false into ids, places, sums, again, cursors, charge, limited
 				from pick_lone(of->'queues'->0->>'queue', (of->'queues'->0->>'slots')::bigint, coalesce(of->'queues'->0->>'cursor', ''),
 					sorted_kinds(of->'kinds'), now) p;
@@ -94,9 +103,11 @@ begin
 			select now - now % 60000000000, c.queue, c.kind, pg_backend_pid() % 16, sum(c.n), greatest(sum(c.waited + c.n * (now - begun)), 0)
 			from jsonb_to_recordset(sums) as c (queue text, kind text, n bigint, waited bigint) group by c.queue, c.kind order by c.queue, c.kind
 			on conflict (at, queue, kind, shard) do update set claimed = m.claimed + excluded.claimed, waited = m.waited + excluded.waited;
-			perform note_moving(ids);
+			if current_setting('outlast.watched') = 'true' then
+				perform note_moving(ids);
+			end if;
 		end if;
-		wait := next_claim(of, now, limited, shut);
+		wait := next_claim(of, now, waits_until, paused, limited, shut);
 	end if;
 	meta := jsonb_build_object('items', items, 'again', again, 'cursors', cursors, 'next', wait, 'hints', hints());
 	return next;

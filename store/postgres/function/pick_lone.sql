@@ -1,4 +1,4 @@
--- pick_lone is pick for what is commonest: one queue, whose ready tasks of these kinds are all in one lane that nothing can shut but a pause.
+-- pick_lone is pick for what is commonest: one queue, whose ready tasks of these kinds are all in one lane that nothing shuts; there is no pause.
 -- Such a lane is in its turn whatever the cursor says. It is short because whatever is evaluated costs a claim as much as a task or two. ids
 -- is null if it is another case, or if one of the tasks must not run: that is for pick.
 create or replace function pick_lone(
@@ -7,10 +7,15 @@ create or replace function pick_lone(
 declare
 	o record;
 	x record;
+	name text; -- of the lane
 begin
 	more := false; cursors := '{}';
-	select count(*) as n, min(l.kind) as kind, min(l.lane) as lane, min(l.name) as name, bool_and(l.flag = 0 and l.lim = '' and l.blocked = '') as is_open
-	into o from lanes_after(q, kinds, '', '', '', -1::smallint, 2, now) l;
+	select count(*) as n, min(l.kind) as kind, min(l.lane) as lane, bool_and(l.flag = 0 and l.lim = '' and not exists (
+		select 1 from task t where t.state = 'ready' and t.queue = q and t.kind = l.kind and (t.lane, t.lim, t.flag) > (l.lane, l.lim, l.flag))) as is_open
+	into o from unnest(kinds) k (name) cross join lateral (
+		select t.kind, t.lane, t.lim, t.flag from task t where t.state = 'ready' and t.queue = q and t.kind = k.name
+		order by t.lane, t.lim, t.flag, t.rank, t.turn, t.id limit 1
+	) l;
 	if o.n = 0 then
 		ids := '{}';
 		return;
@@ -41,18 +46,19 @@ begin
 		select 1 from task t
 		where t.state = 'ready' and t.queue = q and t.kind = o.kind and t.lane = o.lane and t.lim = '' and t.flag = 0
 			and (t.rank, t.turn, t.id) > (x.ranks[x.n], x.turns[x.n], x.ids[x.n]));
-	cursors := jsonb_build_object(q, o.name || rest_of_turn(cursor, o.name, weight_of(q, o.lane), x.n, slots));
+	name := o.kind || chr(1) || o.lane || chr(1) || chr(1) || '0';
+	if x.n = slots then
+		name := name || rest_of_turn(cursor, name, weight_of(q, o.lane), x.n);
+	end if;
+	cursors := jsonb_build_object(q, name);
 end $$;
 
--- rest_of_turn is what a cursor keeps besides the name of a lane if a claim was full before its turn was over, which may have begun with the
--- claim before.
-create or replace function rest_of_turn(cursor text, name text, weight bigint, took bigint, slots bigint) returns text language plpgsql immutable as $$
+-- rest_of_turn is what the cursor of a full claim keeps besides the name of a lane whose turn is not over. It may have begun with the claim
+-- before.
+create or replace function rest_of_turn(cursor text, name text, weight bigint, took bigint) returns text language plpgsql immutable as $$
 declare
 	share bigint := weight;
 begin
-	if took < slots then
-		return '';
-	end if;
 	if split_part(cursor, chr(2), 1) = name and split_part(cursor, chr(2), 2) ~ '^[0-9]{1,9}$' and split_part(cursor, chr(2), 2)::bigint > 0 then
 		share := least(split_part(cursor, chr(2), 2)::bigint, weight);
 	end if;

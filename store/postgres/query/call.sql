@@ -4,6 +4,8 @@
 select ns.submit($1::text::jsonb);
 -- name: complete
 select ns.complete($1::text::jsonb);
+-- name: complete_done
+select ns.complete_done($1::bigint, $2::uuid[], $3::bigint[], $4::uuid[], $5::bytea[], $6::bigint[]);
 -- name: exchange
 select c.meta, c.nth, :taken from ns.exchange($1::text::jsonb, $2::uuid[], $3::bigint[], $4::uuid[], $5::bytea[], $6::bigint[]) c;
 -- name: submit_claim

@@ -31,7 +31,7 @@ declare
 begin
 	for f in
 		select p.oid::regprocedure from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-		where n.nspname = ':name' and (p.proname in ('queues_of', 'queue_paused', 'lane_page', 'weight_of', 'put_chunk', 'delete_blob', 'exchange')
+		where n.nspname = ':name' and (p.proname in ('queues_of', 'queue_paused', 'lane_page', 'weight_of', 'put_chunk', 'delete_blob', 'exchange', 'complete_done')
 			or p.pronargs = 1 and p.proargtypes[0] = 'jsonb'::regtype and p.proname not in ('begin_step', 'valid', 'put_body'))
 	loop
 		execute format('alter function %s set search_path to :schema, pg_temp', f);
