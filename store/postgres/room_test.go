@@ -160,6 +160,55 @@ func TestAnEffectOfAnOldAndANewOwnerIsThereOnce(t *testing.T) {
 	}
 }
 
+// A call of a worker that is marked as dead at this moment waits for the mark, and is refused: nothing is handed out to the dead.
+func TestACallThatWaitsForADeathIsRefused(t *testing.T) {
+	t.Parallel()
+	s, name := room(t, store.Timing{})
+	joinAs(t, s, "w")
+	spec := store.Spec{ID: benchID(), Kind: "k", Queue: "q"}
+	if _, err := s.Submit(t.Context(), store.SubmitRequest{Specs: []store.Spec{spec}}); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := s.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.Background()) }() // it has ended, or the test has failed
+	if _, err := tx.Exec(t.Context(), "set local search_path to "+name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "select die('w', 'silent', clock())"); err != nil {
+		t.Fatal(err)
+	}
+	claim := store.ClaimRequest{Worker: "w", Nonce: benchID(), Kinds: []string{"k"}, Queues: []store.QueueSlots{{Queue: "q", Slots: 1}}}
+	suspects, here := claim, claim
+	suspects.Suspects, here.Nonce = 1, benchID()
+	var g sync.WaitGroup
+	for what, call := range map[string]func() error{
+		"Claim":             func() error { _, err := s.Claim(t.Context(), claim); return err },
+		"Claim of suspects": func() error { _, err := s.Claim(t.Context(), suspects); return err },
+		"Beat":              func() error { _, err := s.Beat(t.Context(), store.BeatRequest{Worker: "w"}); return err },
+		"Submit with a claim": func() error {
+			res, err := s.Submit(t.Context(), store.SubmitRequest{Specs: []store.Spec{{ID: benchID(), Kind: "k", Queue: "q"}}, Claim: &here})
+			return errors.Join(err, res.ClaimErr)
+		},
+	} {
+		g.Go(func() {
+			if err := call(); !errors.Is(err, store.ErrDead) {
+				t.Errorf("%s = %v, want ErrDead", what, err)
+			}
+		})
+	}
+	waiting(t, s, name, 4)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.Wait()
+	if got, err := s.Get(t.Context(), spec.ID); err != nil || got.State != store.Ready {
+		t.Errorf("Get = %s, %v; want the task ready", got.State, err)
+	}
+}
+
 // A newcomer waits for a holder that ends at this moment, and is not told that it stands.
 func TestAHolderThatHasEndedDoesNotStand(t *testing.T) {
 	t.Parallel()
