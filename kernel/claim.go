@@ -210,7 +210,9 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 		beside := p.beside || a.turn != p.turn
 		a.hungry = err == nil && (p.req.Repeat || res.Again && !vain || a.news != p.news || beside && a.hungry)
 		a.fill(p.req.Queues, res.Tasks, beside)
-		a.nextAt = time.Time{}
+		if !beside {
+			a.nextAt = time.Time{}
+		}
 		if vain {
 			a.yield = min(max(2*a.yield, yieldFirst), yieldMost)
 			if wait := k.jitter(a.yield); res.Next <= 0 || wait < res.Next {
@@ -219,8 +221,8 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 		} else {
 			a.yield = 0
 		}
-		if res.Next > 0 {
-			a.nextAt = k.env.Now().Add(res.Next)
+		if next := k.env.Now().Add(res.Next); res.Next > 0 && (a.nextAt.IsZero() || next.Before(a.nextAt)) {
+			a.nextAt = next
 		}
 		if err == nil && len(res.Tasks) == 0 && len(k.runs) == 0 {
 			k.suspects.whenIdle(k.env.Now())
