@@ -102,7 +102,7 @@ func (part submission) pack(o *object) {
 	p = o.key("heads")
 	p.array(len(heads.list))
 	for _, h := range heads.list {
-		h.pack(p)
+		p.nested(func() { h.pack(p) })
 	}
 	if claim := part.req.Claim; claim != nil {
 		packClaim(o.key("claim"), claim)

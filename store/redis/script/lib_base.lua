@@ -69,7 +69,7 @@ local NEVER = 9007199254740991 -- later than any time
 local HISTORY = 20
 
 -- str writes a whole number so that nothing is rounded or put into an exponent.
-local function str(n) return fmt('%d', n) end
+local function str(n) return n == 1 and '1' or fmt('%d', n) end
 
 -- batch runs a command with many arguments, so many at a time. A key of its own comes first, if it has one.
 local function batch(cmd, key, list)
@@ -122,25 +122,33 @@ local flush_sums, flush_notices
 
 do -- Lua bounds how many names one scope may have
 
--- add_up adds to the counts of a hash. It returns whether one is new, and those that have become 0.
+-- add_up adds to the counts of a hash. It returns whether one is new, and those that have become 0, if any has.
 local function add_up(key, sums)
-	local fields, new, zero = {}, false, {}
-	for k in pairs(sums) do fields[#fields + 1] = k end
-	if #fields < 3 then
+	local new, zero, n = false, nil, 0
+	for _ in pairs(sums) do n = n + 1 end
+	if n < 3 then
 		for k, n in pairs(sums) do
 			local sum = n ~= 0 and call('HINCRBY', key, k, str(n)) or nil
 			if sum == n then new = true end
-			if sum == 0 then zero[#zero + 1] = k end
+			if sum == 0 then
+				zero = zero or {}
+				zero[#zero + 1] = k
+			end
 		end
 		return new, zero
 	end
+	local fields = {}
+	for k in pairs(sums) do fields[#fields + 1] = k end
 	for from = 1, #fields, CHUNK do
 		local list = {}
 		for i, had in ipairs(call('HMGET', key, unpack(fields, from, min(from + CHUNK - 1, #fields)))) do
 			local k = fields[from + i - 1]
 			local sum = (tonumber(had or 0) or 0) + sums[k]
 			if sum == sums[k] then new = true end
-			if sum == 0 then zero[#zero + 1] = k end
+			if sum == 0 then
+				zero = zero or {}
+				zero[#zero + 1] = k
+			end
 			list[2 * i - 1], list[2 * i] = k, str(sum)
 		end
 		call('HSET', key, unpack(list))
@@ -156,7 +164,7 @@ flush_sums = function()
 	if next(tallies) then
 		local _, zero = add_up(P .. 'queues', tallies)
 		-- A queue that has no task on record is none. Other counts go through 0 all the time, and stay.
-		for _, k in ipairs(zero) do
+		for _, k in ipairs(zero or {}) do
 			local queue = k:match('^([^%z]*)%ztotal$')
 			if queue then
 				local name = queue .. '\0'

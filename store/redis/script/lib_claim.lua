@@ -190,7 +190,9 @@ local function take_turns(pick, q, only)
 		local full = weight(L)
 		local share = left > 0 and L.name == cursor and min(left, full) or full
 		local taken = take_run(pick, L, n, only)
-		if taken == 0 then taken = take_turn(pick, L, min(n, share)) end
+		-- A run that was cut short may have left the rest of a turn.
+		local rest = taken == 0 and share or (share - taken) % full
+		if taken < n and rest > 0 then taken = taken + take_turn(pick, L, min(n - taken, rest)) end
 		if taken > 0 then
 			cursor, left = L.name, 0
 			-- What the end of the claim cut short goes on with the next. A run may have been several turns.

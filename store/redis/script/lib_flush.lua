@@ -8,9 +8,11 @@ local function flush()
 	flush_notices()
 end
 
--- answer ends a step. What was submitted of tasks follows the answer as it is stored: it need not be packed once more.
+-- answer ends a step. What was submitted of tasks follows the answer as it is stored: it need not be packed once more. Without a result there is
+-- nothing to tell.
 local function answer(result)
 	flush()
+	if not result then return '\128' end
 	if not items then return pack(result) end
 	items[1] = pack(result)
 	return items

@@ -18,6 +18,7 @@ change_group = function(g)
 end
 
 local function flush_groups()
+	if not next(dirty_groups) then return end
 	for _, g in pairs(dirty_groups) do
 		if not g.removed then
 			local id = g.id

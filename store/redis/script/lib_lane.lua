@@ -182,16 +182,14 @@ local function new_lane(t, name)
 	return L
 end
 
-local opened, known = {}, 0 -- how lanes that are open are stored, and where their heads stand, of one step and the next
+local opened, known = {}, 0 -- where the heads of open lanes stand, by how such a lane is stored, of one step and the next
 
 -- remember notes how an open lane is stored.
 local function remember(L)
 	if not L.raw or L.place ~= 'level' or L.ordered then return end
 	if known >= 1000 then opened, known = {}, 0 end
-	local k = L.queue .. '\0' .. L.name
-	if not opened[k] then known = known + 1 end
 	local prio, due = struct.unpack('>I8I8', L.head)
-	opened[k] = { raw = L.raw, prio = prio, due = due }
+	opened[L.raw], known = { prio = prio, due = due }, known + 1
 end
 
 -- line_up puts tasks behind others that wait in an open lane, if that lane is stored as it was the last time: nothing else then changes, and
@@ -200,8 +198,8 @@ local function line_up(t, name, list)
 	local k = t.queue .. '\0' .. name
 	if t.order or lanes[k] ~= nil then return false end
 	local raw = call('HGET', P .. 'lanes:' .. t.queue, name)
-	local is = opened[k]
-	if raw and is and is.raw == raw then
+	local is = raw and opened[raw]
+	if is then
 		local prio, due = struct.unpack('>I8I8', list[2])
 		if prio > is.prio or prio == is.prio and due > is.due then
 			batch('ZADD', P .. 'ready:' .. k, list)
@@ -212,9 +210,10 @@ local function line_up(t, name, list)
 	return false
 end
 
--- enqueue_all puts tasks into their lane: scores and members, in pairs. t is one of them, and the others are like it but for the id.
-enqueue_all = function(t, list)
-	local name = lane_name(t, t.suspect)
+-- enqueue_all puts tasks into their lane: scores and members, in pairs. t is one of them, and the others are like it but for the id. name is that of
+-- the lane, if it is known.
+enqueue_all = function(t, list, name)
+	name = name or lane_name(t, t.suspect)
 	if line_up(t, name, list) then return end
 	local L = lane_of(t.queue, name)
 	if L then remember(L) end
@@ -257,6 +256,7 @@ local function dequeue(t)
 end
 
 local function flush_lanes()
+	if not next(dirty_lanes) then return end
 	for _, L in pairs(dirty_lanes) do
 		call('HSET', P .. 'lanes:' .. L.queue, L.name, pack({
 			place = L.place, token = L.token, aged = L.aged, head = L.head, prio = L.prio, since = L.since, charged = L.charged,

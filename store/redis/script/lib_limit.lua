@@ -13,6 +13,7 @@ end
 local function change_limit(key) dirty_limits[key] = true end
 
 local function flush_limits()
+	if not next(dirty_limits) then return end
 	for key in pairs(dirty_limits) do
 		local l = limits[key]
 		if not l.set and l.running <= 0 then

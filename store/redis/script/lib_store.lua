@@ -7,31 +7,45 @@ do -- Lua bounds how many names one scope may have
 
 local STRIDE = 4 -- of what a request tells of a task: id, item, the number of its head or false, its line or false
 
-local heads, gathered -- of this step: the heads, and where in the request those of each stand that were gathered
+local gathered -- of this step: where in the request the tasks of each head stand that were gathered
 
--- What a request tells of a head: the record of its tasks but for the fields that template adds, and what of it is to be known here.
-local TEXT, QUEUE, KIND, LANE, LIMIT, PRIO, GROUP = 1, 2, 3, 4, 5, 6, 7
+local heads, known = {}, 0 -- heads that were met, of one step and the next
 
--- template makes the record of a head, as it is stored, and what of it lanes and counts are made of. The fields are written as msgpack does.
-local function template(head)
-	local at = '\207' .. be8(now)
-	local group = head[GROUP]
-	head.text = head[TEXT] .. '\164made' .. at .. '\163due' .. at .. '\163upd' .. at .. '\163ver\1'
-	if group then
-		head.text = head.text .. '\165state\164held\166reason\165group\165stage\0'
-	else
-		head.text = head.text .. '\165state\165ready\165ready' .. at
-	end
-	head.t = { queue = head[QUEUE], kind = head[KIND], lane = head[LANE], limit = head[LIMIT], prio = head[PRIO], group = group, due = now, ready = now }
+-- read_head takes a head apart: the record of its tasks but for the fields that head_of adds, and what of it lanes and counts are made of.
+local function read_head(raw)
+	local begins, queue, kind, lane, limit, prio, group = unpack(unpack_(raw))
+	local t = { id = '', queue = queue, kind = kind, lane = lane, limit = limit, prio = prio, group = group }
+	local head = { begins = begins, t = t, lane = lane_name(t, false) }
+	head.submitted, head.total, head.ready = queue .. '\0' .. kind .. '\0submitted', queue .. '\0total', queue .. '\0ready'
+	if known >= 1000 then heads, known = {}, 0 end
+	heads[raw], known = head, known + 1
+	return head
+end
+
+-- head_of returns a head, and the record of its tasks as it is stored now. The fields are written as msgpack does.
+local function head_of(raw)
+	local head = heads[raw] or read_head(raw)
+	if head.at == now then return head end
+	local at, t = '\207' .. be8(now), head.t
+	local rest = t.group and '\165state\164held\166reason\165group\165stage\0' or '\165state\165ready\165ready' .. at
+	head.text = head.begins .. '\164made' .. at .. '\163due' .. at .. '\163upd' .. at .. '\163ver\1' .. rest
+	head.at, t.due, t.ready = now, now, now
+	head.place = not t.group and member(t)
+	return head
+end
+
+-- count_stored counts tasks of a head.
+local function count_stored(head, n)
+	stats[head.submitted] = (stats[head.submitted] or 0) + n
+	tallies[head.total] = (tallies[head.total] or 0) + n
+	if not head.t.group then tallies[head.ready] = (tallies[head.ready] or 0) + n end
 end
 
 -- store_ready puts tasks of a head into their lane.
 local function store_ready(head, ids)
-	head.t.id = ''
-	local list, place = {}, member(head.t)
+	local list, place = {}, head.place
 	for i = 2, #ids, 2 do list[i - 1], list[i] = '0', place .. ids[i] end
-	tally(head.t.queue, 'ready', #list / 2)
-	enqueue_all(head.t, list)
+	enqueue_all(head.t, list, head.lane)
 end
 
 -- store_members puts tasks of a head into their group.
@@ -65,17 +79,25 @@ local function store_alike(specs, head, places, from, to)
 		for i = 2, n, 2 do told_tasks[ids[i]] = true end
 	end
 	batch('ZADD', P .. 'all', ids)
-	stat(head.t, 'submitted', n / 2)
-	tally(head.t.queue, 'total', n / 2)
+	count_stored(head, n / 2)
 	if head.t.group then store_members(head, ids, lines) else store_ready(head, ids) end
+	return true
+end
+
+-- store_lone stores a task that comes by itself, and waits for nothing. It returns false, and has done nothing, if it is there already.
+local function store_lone(id, item, head)
+	if call('MSETNX', P .. 'c:' .. id, item, P .. 't:' .. id, head.text) == 0 then return false end
+	notice_task(id)
+	call('ZADD', P .. 'all', '0', id)
+	count_stored(head, 1)
+	enqueue_all(head.t, { '0', head.place .. id }, head.lane)
 	return true
 end
 
 -- store_gathered stores what was gathered, head by head; what cannot be stored so is stored by one.
 local function store_gathered(specs, by_one)
-	for at, places in pairs(gathered) do
-		local head = heads[at]
-		if not head.t then template(head) end
+	for raw, places in pairs(gathered) do
+		local head = head_of(raw)
 		local refused = head.t.group and joinable(head.t.group)
 		for from = 1, #places, CHUNK do
 			local to = min(from + CHUNK - 1, #places)
@@ -89,20 +111,24 @@ end
 
 -- store_specs stores the tasks of a request. It returns what became of those that did not become what their head says: their number,
 -- and an answer, in turn.
-store_specs = function(specs, heads_)
+store_specs = function(specs, raws)
+	if #specs == STRIDE and specs[3] then
+		local head = head_of(raws[1])
+		if not head.t.group and store_lone(specs[1], specs[2], head) then return {} end
+	end
 	local odd = {}
-	heads, gathered = heads_, {}
+	gathered = {}
 	local function by_one(s)
 		local n = #odd
 		odd[n + 1], odd[n + 2] = (s - 1) / STRIDE, submit_item(specs[s], unpack_(specs[s + 1]), specs[s + 1], false)
 	end
 	for s = 1, #specs, STRIDE do
-		local at = specs[s + 2]
-		if at then
-			local places = gathered[at]
+		local raw = raws[specs[s + 2]]
+		if raw then
+			local places = gathered[raw]
 			if not places then
 				places = {}
-				gathered[at] = places
+				gathered[raw] = places
 			end
 			places[#places + 1] = s
 		else
@@ -132,17 +158,16 @@ end
 
 -- run_at_once tells whether all tasks of a request are alike and can run at once for who submits them: they then need not stand in a lane
 -- before.
-local function run_at_once(claim, specs, head)
-	if claim.again or not head or head[GROUP] or head[LIMIT] ~= '' or #specs > STRIDE * CHUNK then return false end
+local function run_at_once(claim, specs, t)
+	if claim.again or t.group or t.limit ~= '' or #specs > STRIDE * CHUNK then return false end
 	for s = 3, #specs, STRIDE do
 		if not specs[s] then return false end
 	end
-	return not paused(head[QUEUE], head[KIND], head[LANE])
+	return not paused(t.queue, t.kind, t.lane)
 end
 
 -- started makes the record of tasks that run, as it is stored and as a claimer gets it.
-local function started(head, claim, alone)
-	local t = head.t
+local function started(t, claim, alone)
 	t.state, t.ver, t.epoch, t.nonce, t.worker, t.start, t.alone = 'running', 2, 1, claim.nonce, claim.worker, now, alone and not claim.company or nil
 	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
 	t.hist, t.nhist = nil, nil
@@ -155,28 +180,25 @@ end
 
 -- store_running stores the tasks of a request as ones that run, if they can be at once; nil: nothing was done. Of several that a worker
 -- that held nothing gets, the first was alone when it was claimed, and then no longer.
-store_running = function(claim, specs, head)
-	if not run_at_once(claim, specs, head) then return nil end
-	template(head)
-	head.t = unpack_(head.text)
-	head.t.id = ''
+store_running = function(claim, specs, raw)
+	local head = head_of(raw)
+	if not run_at_once(claim, specs, head.t) then return nil end
+	local t = unpack_(head.text)
+	t.id = ''
 	local worker, n, gift = claim.worker, #specs / STRIDE, gifts.new()
 	local first = held_count(worker) == 0
-	local text, hot = started(head, claim, first and n == 1)
-	local _, lone = started(head, claim, first)
+	local text, hot = started(t, claim, first and n == 1)
+	local _, lone = started(t, claim, first)
 	local strings, ids, ends = {}, {}, {}
 	for i = 1, n do
 		local s = (i - 1) * STRIDE + 1
 		local id, at = specs[s], 4 * i - 3
 		strings[at], strings[at + 1], strings[at + 2], strings[at + 3] = P .. 'c:' .. id, specs[s + 1], P .. 't:' .. id, text
 		ids[2 * i - 1], ids[2 * i] = '0', id
-		if head.t.deadline then ends[2 * i - 1], ends[2 * i] = str(head.t.deadline), id end
+		if t.deadline then ends[2 * i - 1], ends[2 * i] = str(t.deadline), id end
 		gifts.add(gift, id, i == 1 and lone or hot, specs[s + 1])
 	end
-	if call('MSETNX', unpack(strings)) == 0 then
-		head.t = nil -- it is not so for any of them
-		return nil
-	end
+	if call('MSETNX', unpack(strings)) == 0 then return nil end
 	company(worker)
 	if first then call('SADD', P .. 'holders', worker) end
 	held[worker] = held[worker] + n
@@ -184,10 +206,10 @@ store_running = function(claim, specs, head)
 	add_many(P .. 'held:' .. worker, ids, held[worker])
 	add_many(P .. 'overdue', ends, held[worker])
 	for i = 2, #ids, 2 do notice_task(ids[i]) end
-	stat(head.t, 'submitted', n)
-	stat(head.t, 'claimed', n)
-	tally(head.t.queue, 'total', n)
-	tally(head.t.queue, 'running', n)
+	stat(t, 'submitted', n)
+	stat(t, 'claimed', n)
+	tally(t.queue, 'total', n)
+	tally(t.queue, 'running', n)
 	return gift
 end
 

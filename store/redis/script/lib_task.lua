@@ -119,6 +119,7 @@ local function pack_task(t)
 end
 
 local function flush_tasks()
+	if not next(dirty_tasks) then return end
 	local list = {}
 	for id, t in pairs(dirty_tasks) do
 		if not t.removed then

@@ -2,7 +2,7 @@
 -- uses: store
 -- Submit stores tasks and groups, and may claim the tasks for the submitter.
 -- takes {groups = {{id, item, seal}} or nil, heads, specs = {id, item, head, line, …}, claim}, returns {odd = {number, {...}, …}, ids, hots, which, claimerr} and items:
--- a head is what the records of plain tasks begin with, and those that have one name it by its number; odd tells what became of the others
+-- a head (msgpack) is what the records of plain tasks begin with, and those that have one name it by its number; odd tells what became of the others
 -- keeps: an item that is refused changes nothing, and the others stand. Without room it is refused as a whole.
 local living = req.claim and alive(req.claim.worker)
 if living and not req.groups and #req.heads == 1 then
@@ -19,5 +19,7 @@ if living then
 	gifts.hand(res, claim_submitted(req.claim, req.specs, res.odd))
 elseif req.claim then
 	res.claimerr = dead(req.claim.worker)
+elseif #res.odd == 0 then
+	res = nil
 end
 return answer(res)
