@@ -140,27 +140,3 @@ func TestManyLanesAreServedInTurn(t *testing.T) {
 		t.Errorf("200 claims took from %d lanes, want one from each of 200", len(seen))
 	}
 }
-
-// A turn of two goes on in its lane, also where the second task ranks lower than the first, and than another lane.
-func TestATurnGoesOnPastATaskOfLowerRank(t *testing.T) {
-	t.Parallel()
-	s := mustOpen(t)
-	mustJoin(t, s, "w")
-	if err := s.PutWeight(t.Context(), "default", "b", 2); err != nil {
-		t.Fatal(err)
-	}
-	list := specs(3)
-	list[0].Lane, list[0].Priority = "b", 2
-	list[1].Lane = "b"
-	list[2].Lane, list[2].Priority = "c", 1
-	mustSubmit(t, s, list)
-	res, err := s.Claim(t.Context(), claimOf("w", 2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, task := range res.Tasks {
-		if task.ID != list[i].ID {
-			t.Errorf("task %d of the claim is of lane %q with priority %d, want lane b", i, task.Lane, task.Priority)
-		}
-	}
-}

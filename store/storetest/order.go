@@ -20,6 +20,7 @@ func orderTests() []test {
 		{"lanes take turns across claims by the cursor", orderCursor},
 		{"a turn takes as many as the weight", orderWeight},
 		{"a turn that the end of a claim cut short goes on with the next", orderWeightCut},
+		{"a turn goes on past a task of lower rank", orderWeightRank},
 		{"a turn goes on only as far as there are tasks", orderWeightGone},
 		{"a weight below one is one", orderWeightLow},
 		{"very many lanes take turns in the order of their names", orderManyLanes},

@@ -70,6 +70,17 @@ func orderWeightCut(t *testing.T, w *world) {
 	}
 }
 
+// What a lane gives in a turn is its own affair: that its second task is less urgent than another lane's first does not end the turn.
+func orderWeightRank(t *testing.T, w *world) {
+	w.ok("PutWeight", w.st.PutWeight(w.ctx(), queue, "b", 2))
+	w.put(lane("b"), priority(2))
+	w.put(lane("b"))
+	w.put(lane("c"), priority(1))
+	if got := w.join().lanes(2); got != "b b" {
+		t.Errorf("lanes = %q, want b b", got)
+	}
+}
+
 func orderWeightGone(t *testing.T, w *world) {
 	threeLanes(w, 2)
 	w.ok("PutWeight", w.st.PutWeight(w.ctx(), queue, "b", 3))
