@@ -6,13 +6,17 @@ import (
 	"github.com/outlast-go/outlast/store"
 )
 
-// standing is where a task stands in each order; zero is nowhere.
+// standing is a state, and where a task stands in each order; zero is nowhere.
 type standing struct {
-	lane, rank, turn, since int64 // ready
-	worker                  string
-	deadline, expire        int64
-	rest                    standingRest
+	state            store.State
+	ready            standingReady
+	worker           string
+	deadline, expire int64
+	rest             standingRest
 }
+
+// standingReady is where a ready task stands in its lane.
+type standingReady struct{ lane, rank, turn, since int64 }
 
 // standingRest is what does not change when a task is claimed and when it ends.
 type standingRest struct {
@@ -23,10 +27,11 @@ type standingRest struct {
 
 // standing derives from the record in which orders a task stands, so that the indexes cannot disagree with it.
 func (t *task) standing() (at standing) {
+	at.state = t.State
 	switch t.State {
 	case store.Ready:
-		at.lane, at.since = t.lane, nanos(t.ReadyAt)
-		at.rank, at.turn = t.order()
+		at.ready.lane, at.ready.since = t.lane, nanos(t.ReadyAt)
+		at.ready.rank, at.ready.turn = t.order()
 	case store.Scheduled, store.Parked:
 		at.rest.wait = nanos(t.DueAt)
 	case store.Held:
@@ -44,10 +49,10 @@ func (t *task) standing() (at standing) {
 
 // lanes are the columns of a ready task; null if it is not.
 func (at *standing) lanes() (lane, rank, turn, since any) {
-	if at.lane == 0 {
+	if at.ready.lane == 0 {
 		return nil, nil, nil, nil
 	}
-	return at.lane, at.rank, at.turn, at.since
+	return at.ready.lane, at.ready.rank, at.ready.turn, at.ready.since
 }
 
 // asked is the column of a running task that was asked to end; null if it was not.
@@ -58,19 +63,28 @@ func (at *standing) asked() any {
 	return 1
 }
 
-// writeTask writes a task that is stored, and where it stands.
+// writeTask writes a task that is stored, and where it stands. The fewer columns a statement names, the fewer indexes it opens: a claim, the end of a
+// run, and a record that stays where it is have statements of their own.
 func (s *step) writeTask(t *task) {
-	at := t.standing()
+	at, stood := t.standing(), t.stood
 	lane, rank, turn, since := at.lanes()
-	if at.rest == t.stood {
-		s.oneRow(t, s.do("task_move", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
-			lane, rank, turn, since, orNull(at.worker), orNull(at.deadline), orNull(at.expire), s.encoded(t)))
-	} else {
-		s.oneRow(t, s.do("task_update", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
-			lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), orNull(at.worker), orNull(at.deadline),
-			t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), s.encoded(t), at.asked()))
+	state, worker, deadline, expire := stateNumber(t.State), orNull(at.worker), orNull(at.deadline), orNull(at.expire)
+	switch {
+	case at == stood:
+		s.oneRow(t, s.do("task_touch", t.seq, t.stored, t.Version, t.Epoch, s.encoded(t)))
+	case at.rest != stood.rest:
+		s.oneRow(t, s.do("task_update", t.seq, t.stored, state, t.Version, t.Epoch,
+			lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), worker, deadline,
+			t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), expire, s.encoded(t), at.asked()))
+	case at.expire == stood.expire:
+		s.oneRow(t, s.do("task_take", t.seq, t.stored, state, t.Version, t.Epoch, lane, rank, turn, since, worker, deadline, s.encoded(t)))
+	case at.ready == stood.ready:
+		s.oneRow(t, s.do("task_end", t.seq, t.stored, state, t.Version, t.Epoch, worker, deadline, expire, s.encoded(t)))
+	default:
+		s.oneRow(t, s.do("task_move", t.seq, t.stored, state, t.Version, t.Epoch,
+			lane, rank, turn, since, worker, deadline, expire, s.encoded(t)))
 	}
-	t.stored, t.stood = t.Version, at.rest
+	t.stored, t.stood = t.Version, at
 	if t.changed {
 		s.do("task_strip", t.seq, s.encodedSpec(t))
 		t.changed = false
@@ -116,7 +130,7 @@ func (s *step) insert(name string, list []*task) {
 	last := s.raw.LastInsertRowID() // numbers are given one after the other
 	for i, t := range list {
 		t.seq, t.changed = last-int64(len(list)-1-i), false
-		t.stored, t.stood = t.Version, t.standing().rest
+		t.stored, t.stood = t.Version, t.standing()
 	}
 }
 

@@ -48,6 +48,19 @@ update task set
 	body = ?13
 where seq = ?1 and version = ?2;
 
+-- name: task_take is task_move of a task whose expiry stays: a claim.
+update task set
+	state = ?3, version = ?4, epoch = ?5, lane = ?6, rank = ?7, turn = ?8, since = ?9, worker = ?10, deadline = ?11, body = ?12
+where seq = ?1 and version = ?2;
+
+-- name: task_end is task_move of a task that is not in a lane, before and after: the end of a run.
+update task set state = ?3, version = ?4, epoch = ?5, worker = ?6, deadline = ?7, expire = ?8, body = ?9
+where seq = ?1 and version = ?2;
+
+-- name: task_touch is task_move of a task that stays where it is.
+update task set version = ?3, epoch = ?4, body = ?5
+where seq = ?1 and version = ?2;
+
 -- name: task_strip takes seq and what is left of the spec of a task that ended.
 update task set spec = ?2 where seq = ?1 and state in (6, 8);
 
