@@ -1,7 +1,11 @@
 package sqlite
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
+
+	"zombiezen.com/go/sqlite"
 
 	"github.com/outlast-go/outlast/store"
 )
@@ -94,15 +98,33 @@ func (s *step) writeTask(t *task) {
 // insertMany is how many tasks one statement inserts.
 const insertMany = 16
 
-// insertTasks writes tasks that are not stored, and where they stand.
+// insertTasks writes tasks that are not stored, and where they stand. By id they come one behind the other in the indexes, too.
 func (s *step) insertTasks(list []*task) {
+	slices.SortFunc(list, func(a, b *task) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	for len(list) >= insertMany {
-		s.insert("task_insert_many", list[:insertMany])
+		name, many := "task_insert_many", list[:insertMany]
+		if alike(many) {
+			name = "task_insert_ready"
+		}
+		s.insert(name, many)
 		list = list[insertMany:]
 	}
 	for i := range list {
 		s.insert("task_insert", list[i:i+1])
 	}
+}
+
+// alike reports whether tasks have become ready in one lane in this moment, and differ in nothing but what "task_insert_ready" is told of each.
+func alike(list []*task) bool {
+	first := list[0]
+	for _, t := range list {
+		at := t.standing()
+		if at.state != store.Ready || at.ready.lane != first.lane || at.rest != (standingRest{}) || t.Version != 1 || t.Epoch != 0 ||
+			!t.CreatedAt.Equal(first.CreatedAt) || !t.ReadyAt.Equal(t.CreatedAt) || t.Unique.Key != "" || !t.Parent.IsZero() || !t.Group.IsZero() {
+			return false
+		}
+	}
+	return true
 }
 
 // insert writes as many tasks as a statement takes.
@@ -115,11 +137,10 @@ func (s *step) insert(name string, list []*task) {
 		s.fail(err)
 		return
 	}
-	columns := st.BindParamCount() / len(list)
-	for i, t := range list {
-		for j, a := range s.row(t) {
-			bind(st, i*columns+j+1, a)
-		}
+	if name == "task_insert_ready" {
+		s.bindReady(st, list)
+	} else {
+		s.bindTasks(st, list)
 	}
 	switch n, err := s.alter(name, st); {
 	case err != nil:
@@ -131,6 +152,36 @@ func (s *step) insert(name string, list []*task) {
 	for i, t := range list {
 		t.seq, t.changed = last-int64(len(list)-1-i), false
 		t.stored, t.stood = t.Version, t.standing()
+	}
+}
+
+func (s *step) bindTasks(st *sqlite.Stmt, list []*task) {
+	columns := st.BindParamCount() / len(list)
+	for i, t := range list {
+		for j, a := range s.row(t) {
+			bind(st, i*columns+j+1, a)
+		}
+	}
+}
+
+// bindReady is bindTasks of tasks that are alike.
+func (s *step) bindReady(st *sqlite.Stmt, list []*task) {
+	first := list[0]
+	bind(st, 1, first.Queue)
+	bind(st, 2, first.Kind)
+	bind(st, 3, first.CreatedAt)
+	bind(st, 4, orNull(first.Limit))
+	bind(st, 5, first.lane)
+	n := 5
+	for _, t := range list {
+		rank, turn := t.order()
+		st.BindBytes(n+1, t.ID[:])
+		st.BindInt64(n+2, t.Line)
+		st.BindInt64(n+3, rank)
+		st.BindInt64(n+4, turn)
+		st.BindBytes(n+5, s.encoded(t))
+		st.BindBytes(n+6, s.encodedSpec(t))
+		n += 6
 	}
 }
 
