@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,11 +12,13 @@ import (
 	"github.com/outlast-go/outlast/store/sqlite"
 )
 
+// specs makes tasks whose ids grow, as those of a kernel do.
 func specs(n int) []store.Spec {
 	list := make([]store.Spec, n)
 	for i := range list {
 		list[i] = newSpec()
 	}
+	slices.SortFunc(list, func(a, b store.Spec) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	return list
 }
 

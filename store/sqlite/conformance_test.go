@@ -1,6 +1,8 @@
 package sqlite_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -64,6 +66,9 @@ func (w *world) open(t testing.TB) *sqlite.Store {
 		t.Fatalf("Open = %v, want no error", err)
 	}
 	t.Cleanup(func() {
+		if list, err := s.Misplaced(context.Background()); len(list) > 0 || err != nil && !errors.Is(err, store.ErrClosed) {
+			t.Errorf("tasks that do not stand where their records say = %v, %v, want none", list, err)
+		}
 		if err := s.Close(); err != nil {
 			t.Errorf("Close = %v, want no error", err)
 		}

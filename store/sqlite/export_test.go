@@ -38,6 +38,29 @@ func (s *Store) Damage(ctx context.Context, r store.Repair, n int) error {
 	})
 }
 
+// Misplaced lists the tasks whose columns do not say where their records stand.
+func (s *Store) Misplaced(ctx context.Context) (list []store.ID, err error) {
+	err = s.write(ctx, func(s *step) error {
+		s.flushTasks()
+		s.query("task_all", func(r *sqlite.Stmt) {
+			t := readTask(r)
+			found := standing{
+				state: t.State, ready: standingReady{r.ColumnInt64(6), r.ColumnInt64(17), r.ColumnInt64(18), r.ColumnInt64(19)},
+				worker: r.ColumnText(14), deadline: r.ColumnInt64(22), expire: r.ColumnInt64(25),
+				rest: standingRest{
+					wait: r.ColumnInt64(20), startBy: r.ColumnInt64(21), stage: r.ColumnInt64(7), waiting: idOf(r, 24),
+					line: !r.ColumnIsNull(23), asked: t.standing().rest.asked,
+				},
+			}
+			if !t.corrupt && found != t.standing() {
+				list = append(list, t.ID)
+			}
+		})
+		return nil
+	})
+	return list, err
+}
+
 // Commits counts the transactions of the writer.
 func (s *Store) Commits() int64 { return s.commits.Load() }
 

@@ -13,12 +13,12 @@ import (
 // task is a record and where it stands.
 type task struct {
 	store.Task
-	seq     int64        // 0: not stored yet
-	stored  int64        // the version that is stored
-	stood   standingRest // and where it stands there
-	lane    int64        // of a ready task
-	stage   stage        // of a member of a group
-	corrupt bool         // its body cannot be read
+	seq     int64    // 0: not stored yet
+	stored  int64    // the version that is stored
+	stood   standing // and where it stands there
+	lane    int64    // of a ready task
+	stage   stage    // of a member of a group
+	corrupt bool     // its body cannot be read
 
 	entries  bool // it has, or had, checkpoint entries
 	messages bool // it has, or had, messages
@@ -85,9 +85,9 @@ func readTask(r *sqlite.Stmt) *task {
 	if t.corrupt && t.State == store.Held && !r.ColumnIsNull(24) {
 		t.Reason = store.ReasonGroup // its group counts it among those that wait
 	}
-	t.stood = t.standing().rest
+	t.stood = t.standing()
 	if t.corrupt {
-		t.stood.stage = -1 // where it stands cannot be told: the next write says it anew
+		t.stood.rest.stage = -1 // where it stands cannot be told: the next write says it anew
 	}
 	return t
 }

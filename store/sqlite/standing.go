@@ -1,18 +1,26 @@
 package sqlite
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
+
+	"zombiezen.com/go/sqlite"
 
 	"github.com/outlast-go/outlast/store"
 )
 
-// standing is where a task stands in each order; zero is nowhere.
+// standing is a state, and where a task stands in each order; zero is nowhere.
 type standing struct {
-	lane, rank, turn, since int64 // ready
-	worker                  string
-	deadline, expire        int64
-	rest                    standingRest
+	state            store.State
+	ready            standingReady
+	worker           string
+	deadline, expire int64
+	rest             standingRest
 }
+
+// standingReady is where a ready task stands in its lane.
+type standingReady struct{ lane, rank, turn, since int64 }
 
 // standingRest is what does not change when a task is claimed and when it ends.
 type standingRest struct {
@@ -23,10 +31,11 @@ type standingRest struct {
 
 // standing derives from the record in which orders a task stands, so that the indexes cannot disagree with it.
 func (t *task) standing() (at standing) {
+	at.state = t.State
 	switch t.State {
 	case store.Ready:
-		at.lane, at.since = t.lane, nanos(t.ReadyAt)
-		at.rank, at.turn = t.order()
+		at.ready.lane, at.ready.since = t.lane, nanos(t.ReadyAt)
+		at.ready.rank, at.ready.turn = t.order()
 	case store.Scheduled, store.Parked:
 		at.rest.wait = nanos(t.DueAt)
 	case store.Held:
@@ -44,10 +53,10 @@ func (t *task) standing() (at standing) {
 
 // lanes are the columns of a ready task; null if it is not.
 func (at *standing) lanes() (lane, rank, turn, since any) {
-	if at.lane == 0 {
+	if at.ready.lane == 0 {
 		return nil, nil, nil, nil
 	}
-	return at.lane, at.rank, at.turn, at.since
+	return at.ready.lane, at.ready.rank, at.ready.turn, at.ready.since
 }
 
 // asked is the column of a running task that was asked to end; null if it was not.
@@ -58,19 +67,28 @@ func (at *standing) asked() any {
 	return 1
 }
 
-// writeTask writes a task that is stored, and where it stands.
+// writeTask writes a task that is stored, and where it stands. The fewer columns a statement names, the fewer indexes it opens: a claim, the end of a
+// run, and a record that stays where it is have statements of their own.
 func (s *step) writeTask(t *task) {
-	at := t.standing()
+	at, stood := t.standing(), t.stood
 	lane, rank, turn, since := at.lanes()
-	if at.rest == t.stood {
-		s.oneRow(t, s.do("task_move", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
-			lane, rank, turn, since, orNull(at.worker), orNull(at.deadline), orNull(at.expire), s.encoded(t)))
-	} else {
-		s.oneRow(t, s.do("task_update", t.seq, t.stored, stateNumber(t.State), t.Version, t.Epoch,
-			lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), orNull(at.worker), orNull(at.deadline),
-			t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), orNull(at.expire), s.encoded(t), at.asked()))
+	state, worker, deadline, expire := stateNumber(t.State), orNull(at.worker), orNull(at.deadline), orNull(at.expire)
+	switch {
+	case at == stood:
+		s.oneRow(t, s.do("task_touch", t.seq, t.stored, t.Version, t.Epoch, s.encoded(t)))
+	case at.rest != stood.rest:
+		s.oneRow(t, s.do("task_update", t.seq, t.stored, state, t.Version, t.Epoch,
+			lane, rank, turn, since, orNull(at.rest.wait), orNull(at.rest.startBy), worker, deadline,
+			t.line(&at), orNull(at.rest.waiting), orNull(at.rest.stage), expire, s.encoded(t), at.asked()))
+	case at.expire == stood.expire:
+		s.oneRow(t, s.do("task_take", t.seq, t.stored, state, t.Version, t.Epoch, lane, rank, turn, since, worker, deadline, s.encoded(t)))
+	case at.ready == stood.ready:
+		s.oneRow(t, s.do("task_end", t.seq, t.stored, state, t.Version, t.Epoch, worker, deadline, expire, s.encoded(t)))
+	default:
+		s.oneRow(t, s.do("task_move", t.seq, t.stored, state, t.Version, t.Epoch,
+			lane, rank, turn, since, worker, deadline, expire, s.encoded(t)))
 	}
-	t.stored, t.stood = t.Version, at.rest
+	t.stored, t.stood = t.Version, at
 	if t.changed {
 		s.do("task_strip", t.seq, s.encodedSpec(t))
 		t.changed = false
@@ -80,15 +98,33 @@ func (s *step) writeTask(t *task) {
 // insertMany is how many tasks one statement inserts.
 const insertMany = 16
 
-// insertTasks writes tasks that are not stored, and where they stand.
+// insertTasks writes tasks that are not stored, and where they stand. By id they come one behind the other in the indexes, too.
 func (s *step) insertTasks(list []*task) {
+	slices.SortFunc(list, func(a, b *task) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	for len(list) >= insertMany {
-		s.insert("task_insert_many", list[:insertMany])
+		name, many := "task_insert_many", list[:insertMany]
+		if alike(many) {
+			name = "task_insert_ready"
+		}
+		s.insert(name, many)
 		list = list[insertMany:]
 	}
 	for i := range list {
 		s.insert("task_insert", list[i:i+1])
 	}
+}
+
+// alike reports whether tasks have become ready in one lane in this moment, and differ in nothing but what "task_insert_ready" is told of each.
+func alike(list []*task) bool {
+	first := list[0]
+	for _, t := range list {
+		at := t.standing()
+		if at.state != store.Ready || at.ready.lane != first.lane || at.rest != (standingRest{}) || t.Version != 1 || t.Epoch != 0 ||
+			!t.CreatedAt.Equal(first.CreatedAt) || !t.ReadyAt.Equal(t.CreatedAt) || t.Unique.Key != "" || !t.Parent.IsZero() || !t.Group.IsZero() {
+			return false
+		}
+	}
+	return true
 }
 
 // insert writes as many tasks as a statement takes.
@@ -101,11 +137,10 @@ func (s *step) insert(name string, list []*task) {
 		s.fail(err)
 		return
 	}
-	columns := st.BindParamCount() / len(list)
-	for i, t := range list {
-		for j, a := range s.row(t) {
-			bind(st, i*columns+j+1, a)
-		}
+	if name == "task_insert_ready" {
+		s.bindReady(st, list)
+	} else {
+		s.bindTasks(st, list)
 	}
 	switch n, err := s.alter(name, st); {
 	case err != nil:
@@ -116,7 +151,37 @@ func (s *step) insert(name string, list []*task) {
 	last := s.raw.LastInsertRowID() // numbers are given one after the other
 	for i, t := range list {
 		t.seq, t.changed = last-int64(len(list)-1-i), false
-		t.stored, t.stood = t.Version, t.standing().rest
+		t.stored, t.stood = t.Version, t.standing()
+	}
+}
+
+func (s *step) bindTasks(st *sqlite.Stmt, list []*task) {
+	columns := st.BindParamCount() / len(list)
+	for i, t := range list {
+		for j, a := range s.row(t) {
+			bind(st, i*columns+j+1, a)
+		}
+	}
+}
+
+// bindReady is bindTasks of tasks that are alike.
+func (s *step) bindReady(st *sqlite.Stmt, list []*task) {
+	first := list[0]
+	bind(st, 1, first.Queue)
+	bind(st, 2, first.Kind)
+	bind(st, 3, first.CreatedAt)
+	bind(st, 4, orNull(first.Limit))
+	bind(st, 5, first.lane)
+	n := 5
+	for _, t := range list {
+		rank, turn := t.order()
+		st.BindBytes(n+1, t.ID[:])
+		st.BindInt64(n+2, t.Line)
+		st.BindInt64(n+3, rank)
+		st.BindInt64(n+4, turn)
+		st.BindBytes(n+5, s.encoded(t))
+		st.BindBytes(n+6, s.encodedSpec(t))
+		n += 6
 	}
 }
 

@@ -21,6 +21,7 @@ func (s *step) submitAll(req store.SubmitRequest) store.SubmitResult {
 	for i, g := range req.Groups {
 		res.Groups[i] = s.createGroup(g)
 	}
+	s.lookBetween(req.Specs)
 	for i, spec := range req.Specs {
 		res.Specs[i] = s.submit(spec, false)
 	}
@@ -33,6 +34,31 @@ func (s *step) submitAll(req store.SubmitRequest) store.SubmitResult {
 		res.Claimed, res.ClaimErr = s.claimSubmitted(req, res)
 	}
 	return res
+}
+
+// lookBetween asks once for all tasks of a submit whether any of them may be stored: ids that were made one after the other lie together, and
+// if there is none from the least to the greatest of them, none of them need be looked for.
+func (s *step) lookBetween(specs []store.Spec) {
+	if len(specs) < 2 {
+		return
+	}
+	least, greatest := specs[0].ID, specs[0].ID
+	for i := range specs {
+		switch id := specs[i].ID; {
+		case idLess(id, least):
+			least = id
+		case idLess(greatest, id):
+			greatest = id
+		}
+	}
+	if s.number("task_between", least, greatest) != 0 {
+		return
+	}
+	for i := range specs {
+		if id := specs[i].ID; s.tasks[id] == nil {
+			s.tasks[id] = nil // known not to be there
+		}
+	}
 }
 
 // claimSubmitted makes the tasks of a submit run at once, as far as pauses, limits and order allow.
