@@ -106,6 +106,7 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 		tickNow: cfg.Env.NewSignal(), limitNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),
 		handlers: map[string]Handler{}, bounds: map[string]*bound{}, state: Idle,
 		runs: map[store.Fence]*Run{}, used: map[string]int{}, waiters: map[ID][]waiter{},
+		endings:  endings{env: cfg.Env},
 		appetite: appetite{cursors: map[string]string{}, full: map[string]bool{}, planned: map[string]int{}}, suspects: suspects{allow: 1},
 	}
 	for _, l := range cfg.Limits {

@@ -254,7 +254,7 @@ func (r *Run) Ended(ctx context.Context) (*Task, error) {
 	if r.task.Parent.IsZero() {
 		return &Task{}, fmt.Errorf("read the ended task: %w: this run follows no ending", ErrNotFound)
 	}
-	if t := r.k.endings.take(r.task.ID); t != nil {
+	if t := r.k.endings.take(ctx, r.task.ID); t != nil {
 		return t, nil
 	}
 	t, err := r.k.get(ctx, r.task.Parent)

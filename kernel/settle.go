@@ -13,7 +13,8 @@ import (
 type settlement struct {
 	run        *Run
 	completion store.Completion
-	result     []byte // as the handler returned it
+	result     []byte  // as the handler returned it
+	ending     *ending // that is remembered if it is written; may be nil
 }
 
 // settle sees an outcome through: it returns when the outcome is durable, or refused, or the process ends. It is detached from
@@ -123,15 +124,14 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 	if p != nil {
 		req.Claim = &p.req
 	}
+	k.expect(items)
 	var res store.CompleteResult
 	err := k.persist(k.life, -1, func(ctx context.Context, repeat bool) (err error) {
 		p.repeated(repeat)
 		res, err = k.store.Complete(ctx, req)
 		return err
 	})
-	if err == nil {
-		k.remember(items, res.Items)
-	}
+	k.remember(items, res.Items)
 	if p != nil {
 		k.claimed(p, res.Claim, errors.Join(err, res.ClaimErr))
 	}
@@ -148,11 +148,20 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 	return answers
 }
 
-// remember keeps the tasks that have ended well for those that follow them.
+// expect and remember keep the tasks that end well for those that follow them, which a call beside this one may bring before it is answered.
+func (k *Kernel) expect(items []*settlement) {
+	for _, it := range items {
+		if !it.run.staged.Load() && it.completion.Outcome.Kind == store.OutcomeDone {
+			it.ending = k.endings.expect(it.run, it.result)
+		}
+	}
+}
+
+// remember is told what the store has answered; nothing, if it has not.
 func (k *Kernel) remember(items []*settlement, answers []store.Completed) {
 	for i, it := range items {
-		if !it.run.staged.Load() && answers[i].Err == nil && answers[i].State == store.Done && it.completion.Outcome.Kind == store.OutcomeDone {
-			k.endings.keep(it.run, it.result)
+		if it.ending != nil {
+			k.endings.answered(it.ending, len(answers) > 0 && answers[i].Err == nil && answers[i].State == store.Done)
 		}
 	}
 }
