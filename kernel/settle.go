@@ -17,6 +17,8 @@ type settlement struct {
 	ending     *ending // that is remembered if it is written; may be nil
 }
 
+func (s *settlement) queue() string { return s.run.task.Queue }
+
 // settle sees an outcome through: it returns when the outcome is durable, or refused, or the process ends. It is detached from
 // every context but the kernel's own: the work is done, and must not be lost because somebody stopped waiting.
 func (k *Kernel) settle(r *Run, out Outcome) store.Completed {
@@ -88,13 +90,19 @@ func (k *Kernel) check(r *Run, out Outcome) (Outcome, error) {
 }
 
 // complete writes the outcome of a run unless somebody else does already: a drain gives back what the handler has not finished.
+// Its slot is free at once, unless more outcomes wait than the next call takes: a store that is slower than the handlers must not have what it is
+// given pile up here.
 func (k *Kernel) complete(r *Run, out Outcome) (store.Completed, bool) {
+	crowded := k.completions.crowded()
 	k.mu.Lock()
 	if r.settling {
 		k.mu.Unlock()
 		return store.Completed{}, false
 	}
-	r.settles()
+	r.settling = true
+	if !crowded {
+		r.vacate()
+	}
 	progress := r.progress
 	k.mu.Unlock()
 	out.Progress = k.sealNote(&r.task, progress)
@@ -115,11 +123,14 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 	for i, it := range items {
 		req.Items[i] = it.completion
 	}
-	if slices.ContainsFunc(items, (*settlement).stirs) {
-		k.mu.Lock()
-		k.appetite.wake() // what becomes ready by this call can be claimed by it
-		k.mu.Unlock()
+	k.mu.Lock()
+	for _, it := range items {
+		it.run.vacate()
 	}
+	if slices.ContainsFunc(items, (*settlement).stirs) {
+		k.appetite.wake() // what becomes ready by this call can be claimed by it
+	}
+	k.mu.Unlock()
 	p := k.plan(2)
 	if p != nil {
 		req.Claim = &p.req
