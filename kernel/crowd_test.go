@@ -34,7 +34,7 @@ func TestOutcomesThatWaitKeepTheirSlots(t *testing.T) {
 		var k *kernel.Kernel
 		k, _ = kerneltest.StartOn(t, slow(mem, 20*time.Millisecond), kernel.Config{Slots: map[string]int{"default": slots}}, handlers{
 			"x": func(ctx context.Context, _ *kernel.Run) (kernel.Outcome, error) {
-				if begun.Add(1)%100 == 0 {
+				if begun.Add(1)%500 == 0 {
 					workers, err := mem.Workers(ctx)
 					if err != nil {
 						return kernel.Outcome{}, err

@@ -187,7 +187,10 @@ func (g *gather[I, O]) drain() {
 // rejoin lets those who were answered together come back, if there were several. Where full is set it waits for them: until all are there, until no more
 // come, or for half of the time that their batch took, as a second batch would cost all of it.
 func (g *gather[I, O]) rejoin(took time.Duration) {
-	if g.last <= 1 {
+	g.mu.Lock()
+	lone := g.last <= 1
+	g.mu.Unlock()
+	if lone {
 		return
 	}
 	runtime.Gosched()
