@@ -66,10 +66,11 @@ func frame(head any, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > 0 {
-		data = append(append(data, '\n'), body...)
+	if len(body) == 0 {
+		return data, nil
 	}
-	return data, nil
+	framed := make([]byte, 0, len(data)+1+len(body))
+	return append(append(append(framed, data...), '\n'), body...), nil
 }
 
 var errFrame = errors.New("what is stored is no record of a call")

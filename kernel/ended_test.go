@@ -104,6 +104,89 @@ func TestWhatHasJustEndedHereNeedNotBeRead(t *testing.T) {
 	}
 }
 
+// beside is a store that holds back the answer to the first Complete, which it lets claim nothing.
+type beside struct {
+	*readless
+	calls atomic.Int64
+}
+
+func (s *beside) Complete(ctx context.Context, req store.CompleteRequest) (store.CompleteResult, error) {
+	if s.calls.Add(1) > 1 {
+		return s.readless.Complete(ctx, req)
+	}
+	req.Claim = nil
+	res, err := s.readless.Complete(ctx, req)
+	<-time.After(100 * time.Millisecond)
+	return res, err
+}
+
+// A call beside the one that has ended a task may bring what follows before that one is answered: it waits for the answer, and need not read.
+func TestWhatEndsBesideAnotherCallNeedNotBeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := &beside{readless: &readless{Store: memory.New(memory.Config{})}}
+		found, errs := make(chan kernel.Task, 9), make(chan error, 9)
+		var asked time.Time
+		sees := seesEnded(found, errs)
+		k, _ := kerneltest.StartOn(t, st, kernel.Config{SplitFrom: 2}, handlers{
+			"done": func(_ context.Context, r *kernel.Run) (kernel.Outcome, error) {
+				<-time.After(time.Duration(len(r.Task().Args)) * time.Millisecond)
+				return kernel.Done(r.Task().Args), nil
+			},
+			"after": func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
+				asked = time.Now()
+				return sees(ctx, r)
+			},
+		})
+		begun := time.Now()
+		id := submit(t, k, kernel.Spec{Kind: "done", Args: []byte("1"), OnEnd: &kernel.Spec{Kind: "after"}})
+		submit(t, k, kernel.Spec{Kind: "done", Args: []byte("22")}) // these two go in a call beside it
+		submit(t, k, kernel.Spec{Kind: "done", Args: []byte("22")})
+		task := <-found
+		if err := <-errs; err != nil || task.ID != id || task.State != store.Done || string(task.Result) != "1" {
+			t.Errorf("Ended = %s %s %q, %v; want %s done", task.ID, task.State, task.Result, err, id)
+		}
+		if asked.Sub(begun) > 50*time.Millisecond || time.Since(begun) < 100*time.Millisecond || st.reads.Load() > 0 {
+			t.Errorf("asked after %v, told after %v with %d reads; want before and after the answer of 100ms, and none", asked.Sub(begun), time.Since(begun), st.reads.Load())
+		}
+	})
+}
+
+// Where more end than are followed, those that are followed next are not forgotten for the others.
+func TestEndingsThatAreFollowedNextAreNotForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const tasks, ahead = 900, 300 // of those ahead not all can be remembered
+		st := &readless{Store: memory.New(memory.Config{})}
+		large := bytes.Repeat([]byte("x"), 64<<10)
+		var ended, followed atomic.Int64
+		k, _ := kerneltest.StartOn(t, st, kernel.Config{Slots: map[string]int{"default": 1, "after": 1}}, handlers{
+			"done": func(context.Context, *kernel.Run) (kernel.Outcome, error) {
+				for ended.Load()-followed.Load() >= ahead && followed.Load() < tasks-ahead {
+					<-time.After(time.Millisecond)
+				}
+				ended.Add(1)
+				return kernel.Done(large), nil
+			},
+			"after": func(ctx context.Context, r *kernel.Run) (kernel.Outcome, error) {
+				for ended.Load()-followed.Load() < ahead && ended.Load() < tasks {
+					<-time.After(time.Millisecond)
+				}
+				_, err := r.Ended(ctx)
+				followed.Add(1)
+				return kernel.Outcome{}, err
+			},
+		})
+		submitAll(t, k, tasks, kernel.Spec{Kind: "done", OnEnd: &kernel.Spec{Kind: "after", Queue: "after"}})
+		for followed.Load() < tasks {
+			<-time.After(time.Second)
+		}
+		if n := st.reads.Load(); n == 0 || n > tasks/3 {
+			t.Errorf("%d of %d tasks were read from the store, want some, and less than a third", n, tasks)
+		}
+	})
+}
+
 func TestTheFollowerOfAnEarlierRoundIsToldSo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,4 +232,18 @@ func TestAKernelTellsItsSlotsItsBoundAndThePauses(t *testing.T) {
 	if err != nil || len(ps) != 1 || ps[0].Scope != scope || ps[0].Reason != "why" {
 		t.Errorf("Pauses = %+v, %v; want the one", ps, err)
 	}
+}
+
+// submitAll submits n tasks of a spec, and returns the id of the last.
+func submitAll(t *testing.T, k *kernel.Kernel, n int, spec kernel.Spec) kernel.ID {
+	t.Helper()
+	specs := make([]kernel.Spec, n)
+	for i := range specs {
+		specs[i] = spec
+	}
+	list, err := k.SubmitMany(t.Context(), specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list[n-1].ID
 }

@@ -1,9 +1,12 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,6 +22,8 @@ type gather[I, O any] struct {
 	split int
 	// flush answers each item in its place. It blocks until the answer is known, or will never be.
 	flush func(items []I) []O
+	// of tells what an item is of. Where more wait than a batch takes, those of which there are few do not wait for those of which there are many. Nil: they go in the order they came.
+	of func(item I) string
 	// full is notified when all are there that may come back from the last batch. Nil: none waits for them.
 	full Signal
 
@@ -83,6 +88,52 @@ func (g *gather[I, O]) waits() bool {
 	return len(g.queue) > 0
 }
 
+// crowded reports whether more wait than the next batch takes.
+func (g *gather[I, O]) crowded() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.queue) >= g.limit
+}
+
+// take takes the next n out of the queue. g.mu is held.
+func (g *gather[I, O]) take(n int) []*ticket[I, O] {
+	if g.of == nil || n == len(g.queue) {
+		batch := g.queue[:n:n]
+		g.queue = g.queue[n:]
+		return batch
+	}
+	waiting := map[string]int{}
+	for _, t := range g.queue {
+		waiting[g.of(t.item)]++
+	}
+	share := shares(waiting, n)
+	batch, rest := make([]*ticket[I, O], 0, n), g.queue[:0]
+	for _, t := range g.queue {
+		if of := g.of(t.item); share[of] > 0 {
+			share[of]--
+			batch = append(batch, t)
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	clear(g.queue[len(rest):])
+	g.queue = rest
+	return batch
+}
+
+// shares deals n out among those who wait: the same to each, and what some do not need to the others.
+func shares(waiting map[string]int, n int) map[string]int {
+	names := slices.SortedFunc(maps.Keys(waiting), func(a, b string) int {
+		return cmp.Or(cmp.Compare(waiting[a], waiting[b]), cmp.Compare(a, b))
+	})
+	share := map[string]int{}
+	for i, name := range names {
+		share[name] = min(waiting[name], n/(len(names)-i))
+		n -= share[name]
+	}
+	return share
+}
+
 // drop takes a ticket out of the queue, if it still waits there.
 func (g *gather[I, O]) drop(t *ticket[I, O]) {
 	for i, q := range g.queue {
@@ -111,8 +162,7 @@ func (g *gather[I, O]) drain() {
 			g.crew.Go(g.drain)
 		}
 		g.last = n
-		batch := g.queue[:n:n]
-		g.queue = g.queue[n:]
+		batch := g.take(n)
 		items := make([]I, n)
 		for i, t := range batch {
 			t.taken = true
@@ -137,7 +187,10 @@ func (g *gather[I, O]) drain() {
 // rejoin lets those who were answered together come back, if there were several. Where full is set it waits for them: until all are there, until no more
 // come, or for half of the time that their batch took, as a second batch would cost all of it.
 func (g *gather[I, O]) rejoin(took time.Duration) {
-	if g.last <= 1 {
+	g.mu.Lock()
+	lone := g.last <= 1
+	g.mu.Unlock()
+	if lone {
 		return
 	}
 	runtime.Gosched()

@@ -106,6 +106,7 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 		tickNow: cfg.Env.NewSignal(), limitNow: cfg.Env.NewSignal(), idle: cfg.Env.NewSignal(), stop: cfg.Env.NewSignal(),
 		handlers: map[string]Handler{}, bounds: map[string]*bound{}, state: Idle,
 		runs: map[store.Fence]*Run{}, used: map[string]int{}, waiters: map[ID][]waiter{},
+		endings:  endings{env: cfg.Env},
 		appetite: appetite{cursors: map[string]string{}, full: map[string]bool{}, planned: map[string]int{}}, suspects: suspects{allow: 1},
 	}
 	for _, l := range cfg.Limits {
@@ -116,7 +117,7 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 	k.forever = k.env.Detach(context.Background())
 	k.life, k.end = k.env.WithCancel(k.forever)
 	k.submits = &gather[submission, submitted]{env: k.env, crew: k.crew, limit: 256, flush: k.flushSubmits, full: k.env.NewSignal()}
-	k.completions = &gather[*settlement, store.Completed]{env: k.env, crew: k.crew, limit: 256, split: max(cfg.SplitFrom, 0), flush: k.flushCompletions}
+	k.completions = &gather[*settlement, store.Completed]{env: k.env, crew: k.crew, limit: 256, split: max(cfg.SplitFrom, 0), of: (*settlement).queue, flush: k.flushCompletions}
 	k.heres = &gather[*here, struct{}]{env: k.env, crew: k.crew, limit: 256, flush: k.flushHere}
 	k.visits = &gather[struct{}, error]{env: k.env, crew: k.crew, limit: 256, flush: k.visit}
 	return k, nil

@@ -37,7 +37,8 @@ type Run struct {
 	// Guarded by k.mu.
 	asked    string
 	returned bool // the handler has
-	settling bool // its outcome is on its way: the slot is free
+	settling bool // its outcome is on its way
+	vacated  bool // its slot is free
 	overAt   time.Time
 	progress *Progress
 	saves    int64                // begun
@@ -57,15 +58,12 @@ func (k *Kernel) newRun(t *Task, p *plan) *Run {
 	return r
 }
 
-// settles says that the run's outcome is on its way, which frees its slot. k.mu is held.
-func (r *Run) settles() {
-	if r.settling {
-		return
-	}
-	r.settling = true
-	if !r.here {
+// vacate frees the slot of a run whose outcome is on its way. k.mu is held.
+func (r *Run) vacate() {
+	if !r.here && !r.vacated {
 		r.k.used[r.task.Queue]--
 	}
+	r.vacated = true
 }
 
 // execute runs the handler and sees the outcome through. The run counts as held until its outcome is durable.
@@ -173,7 +171,8 @@ func (k *Kernel) forget(r *Run) {
 	r.cancel(errStopped)
 	k.mu.Lock()
 	delete(k.runs, r.fence)
-	r.settles() // also one that nobody would hear of
+	r.settling = true // also one that nobody would hear of
+	r.vacate()
 	if r.suspect {
 		k.suspects.outlived(k.env.Now())
 	}
@@ -254,7 +253,7 @@ func (r *Run) Ended(ctx context.Context) (*Task, error) {
 	if r.task.Parent.IsZero() {
 		return &Task{}, fmt.Errorf("read the ended task: %w: this run follows no ending", ErrNotFound)
 	}
-	if t := r.k.endings.take(r.task.ID); t != nil {
+	if t := r.k.endings.take(ctx, r.task.ID); t != nil {
 		return t, nil
 	}
 	t, err := r.k.get(ctx, r.task.Parent)

@@ -13,8 +13,11 @@ import (
 type settlement struct {
 	run        *Run
 	completion store.Completion
-	result     []byte // as the handler returned it
+	result     []byte  // as the handler returned it
+	ending     *ending // that is remembered if it is written; may be nil
 }
+
+func (s *settlement) queue() string { return s.run.task.Queue }
 
 // settle sees an outcome through: it returns when the outcome is durable, or refused, or the process ends. It is detached from
 // every context but the kernel's own: the work is done, and must not be lost because somebody stopped waiting.
@@ -87,13 +90,19 @@ func (k *Kernel) check(r *Run, out Outcome) (Outcome, error) {
 }
 
 // complete writes the outcome of a run unless somebody else does already: a drain gives back what the handler has not finished.
+// Its slot is free at once, unless more outcomes wait than the next call takes: a store that is slower than the handlers must not have what it is
+// given pile up here.
 func (k *Kernel) complete(r *Run, out Outcome) (store.Completed, bool) {
+	crowded := k.completions.crowded()
 	k.mu.Lock()
 	if r.settling {
 		k.mu.Unlock()
 		return store.Completed{}, false
 	}
-	r.settles()
+	r.settling = true
+	if !crowded {
+		r.vacate()
+	}
 	progress := r.progress
 	k.mu.Unlock()
 	out.Progress = k.sealNote(&r.task, progress)
@@ -114,24 +123,26 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 	for i, it := range items {
 		req.Items[i] = it.completion
 	}
-	if slices.ContainsFunc(items, (*settlement).stirs) {
-		k.mu.Lock()
-		k.appetite.wake() // what becomes ready by this call can be claimed by it
-		k.mu.Unlock()
+	k.mu.Lock()
+	for _, it := range items {
+		it.run.vacate()
 	}
+	if slices.ContainsFunc(items, (*settlement).stirs) {
+		k.appetite.wake() // what becomes ready by this call can be claimed by it
+	}
+	k.mu.Unlock()
 	p := k.plan(2)
 	if p != nil {
 		req.Claim = &p.req
 	}
+	k.expect(items)
 	var res store.CompleteResult
 	err := k.persist(k.life, -1, func(ctx context.Context, repeat bool) (err error) {
 		p.repeated(repeat)
 		res, err = k.store.Complete(ctx, req)
 		return err
 	})
-	if err == nil {
-		k.remember(items, res.Items)
-	}
+	k.remember(items, res.Items)
 	if p != nil {
 		k.claimed(p, res.Claim, errors.Join(err, res.ClaimErr))
 	}
@@ -148,11 +159,20 @@ func (k *Kernel) flushCompletions(items []*settlement) []store.Completed {
 	return answers
 }
 
-// remember keeps the tasks that have ended well for those that follow them.
+// expect and remember keep the tasks that end well for those that follow them, which a call beside this one may bring before it is answered.
+func (k *Kernel) expect(items []*settlement) {
+	for _, it := range items {
+		if !it.run.staged.Load() && it.completion.Outcome.Kind == store.OutcomeDone {
+			it.ending = k.endings.expect(it.run, it.result)
+		}
+	}
+}
+
+// remember is told what the store has answered; nothing, if it has not.
 func (k *Kernel) remember(items []*settlement, answers []store.Completed) {
 	for i, it := range items {
-		if !it.run.staged.Load() && answers[i].Err == nil && answers[i].State == store.Done && it.completion.Outcome.Kind == store.OutcomeDone {
-			k.endings.keep(it.run, it.result)
+		if it.ending != nil {
+			k.endings.answered(it.ending, len(answers) > 0 && answers[i].Err == nil && answers[i].State == store.Done)
 		}
 	}
 }

@@ -98,7 +98,9 @@ func openCalls(ctx context.Context, o part.Order, c *counted) (*counted, store.S
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	k, err := kernel.New(st, kernel.Config{Slots: map[string]int{"calls": max(o.Slots, 1), "callbacks": 100}, Logger: quiet})
+	// A callback holds its slot from the call that claims it to the one that ends it, and 256 requests may end in each.
+	slots := map[string]int{"calls": max(o.Slots, 1), "callbacks": max(o.Slots/10, 100)}
+	k, err := kernel.New(st, kernel.Config{Slots: slots, Logger: quiet})
 	if err != nil {
 		return nil, nil, nil, err
 	}
