@@ -150,7 +150,7 @@ func (k *Kernel) giveBack() {
 
 // release gives a task back as if it had not been claimed.
 func (k *Kernel) release(r *Run) {
-	if _, sent := k.complete(r, Outcome{Kind: store.OutcomeRelease}); sent {
+	if _, sent := k.complete(r, Outcome{Kind: store.OutcomeRelease}, nil); sent {
 		k.log.Info("released on shutdown", "task", r.task.ID.String(), "kind", r.task.Kind)
 	}
 }

@@ -31,7 +31,6 @@ type Run struct {
 	ctx    context.Context //nolint:containedctx // the run's own span, ended by the loops that watch over it
 	cancel context.CancelCauseFunc
 
-	result []byte      // as the handler returned it, once it has
 	staged atomic.Bool // an outcome may be in the store that counts in place of what the handler returns
 
 	// Guarded by k.mu.

@@ -22,15 +22,15 @@ func (s *settlement) queue() string { return s.run.task.Queue }
 // settle sees an outcome through: it returns when the outcome is durable, or refused, or the process ends. It is detached from
 // every context but the kernel's own: the work is done, and must not be lost because somebody stopped waiting.
 func (k *Kernel) settle(r *Run, out Outcome) store.Completed {
-	r.result = out.Result
+	result := out.Result
 	out, err := k.check(r, out)
 	if err != nil {
 		out = r.refused(err)
 	}
-	answer, sent := k.complete(r, out)
+	answer, sent := k.complete(r, out, result)
 	if sent && errors.Is(answer.Err, store.ErrInvalid) {
 		// The store refuses what the handler wants to be written: no repeat can mend that.
-		answer, _ = k.write(r, r.refused(answer.Err))
+		answer, _ = k.write(r, r.refused(answer.Err), nil)
 	}
 	if !sent {
 		return store.Completed{State: store.Ready, Err: ErrDraining}
@@ -89,10 +89,10 @@ func (k *Kernel) check(r *Run, out Outcome) (Outcome, error) {
 	return k.sealOutcome(r, out)
 }
 
-// complete writes the outcome of a run unless somebody else does already: a drain gives back what the handler has not finished.
-// Its slot is free at once, unless more outcomes wait than the next call takes: a store that is slower than the handlers must not have what it is
+// complete writes the outcome of a run unless somebody else does already: a drain gives back what the handler has not finished. result is as the
+// handler returned it. Its slot is free at once, unless more outcomes wait than the next call takes: a store that is slower than the handlers must not have what it is
 // given pile up here.
-func (k *Kernel) complete(r *Run, out Outcome) (store.Completed, bool) {
+func (k *Kernel) complete(r *Run, out Outcome, result []byte) (store.Completed, bool) {
 	crowded := k.completions.crowded()
 	k.mu.Lock()
 	if r.settling {
@@ -106,11 +106,11 @@ func (k *Kernel) complete(r *Run, out Outcome) (store.Completed, bool) {
 	progress := r.progress
 	k.mu.Unlock()
 	out.Progress = k.sealNote(&r.task, progress)
-	return k.write(r, out)
+	return k.write(r, out, result)
 }
 
-func (k *Kernel) write(r *Run, out Outcome) (store.Completed, bool) {
-	answer, err := k.completions.do(k.life, &settlement{run: r, completion: store.Completion{Fence: r.fence, Outcome: out}, result: r.result})
+func (k *Kernel) write(r *Run, out Outcome, result []byte) (store.Completed, bool) {
+	answer, err := k.completions.do(k.life, &settlement{run: r, completion: store.Completion{Fence: r.fence, Outcome: out}, result: result})
 	if err != nil {
 		answer.Err = err
 	}

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,11 @@ import (
 func TestWhatAnOutcomeMakesReadyIsClaimedInTheSameCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		calls := map[string]int{}
-		counting := false
+		var completes atomic.Int32
+		var counting atomic.Bool
 		st := storetest.Wrap(memory.New(memory.Config{}), func(_ context.Context, op string, do func() error) error {
-			if counting {
-				calls[op]++
+			if counting.Load() && op == "Complete" {
+				completes.Add(1)
 			}
 			return do()
 		})
@@ -29,18 +30,18 @@ func TestWhatAnOutcomeMakesReadyIsClaimedInTheSameCall(t *testing.T) {
 			"child": doneWith("x"),
 			"parent": func(_ context.Context, r *kernel.Run) (kernel.Outcome, error) {
 				if r.Fence().Epoch == 2 {
-					counting = false
+					counting.Store(false)
 					return kernel.Done(nil), nil
 				}
-				counting = true
+				counting.Store(true)
 				out := r.Park(0)
 				out.Follow = []kernel.Spec{{Kind: "child", Parent: r.ID()}}
 				return out, nil
 			},
 		})
 		kerneltest.Wait(t, k, submit(t, k, kernel.Spec{Kind: "parent"}), store.Done)
-		if calls["Complete"] != 2 {
-			t.Errorf("calls between park and wake: %v; want 2 Completes", calls)
+		if n := completes.Load(); n != 2 {
+			t.Errorf("%d Completes between park and wake; want 2", n)
 		}
 	})
 }
