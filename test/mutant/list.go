@@ -55,7 +55,7 @@ func ownership() []Mutant {
 			{"kernel/worker.go", "		if known[h.Fence] == nil {", "		if known[h.Fence] == nil && false {"},
 		}},
 		{"release-lost", "what still ran at the end of a drain is not given back", []Edit{
-			{"kernel/life.go", "	if _, sent := k.complete(r, Outcome{Kind: store.OutcomeRelease}); sent {", "	if r == nil {"},
+			{"kernel/life.go", "	if _, sent := k.complete(r, Outcome{Kind: store.OutcomeRelease}, nil); sent {", "	if r == nil {"},
 			{fleet, "		s.d.putBack(t, w)\n", "		_ = t\n"},
 		}},
 	}
