@@ -68,8 +68,8 @@ declare
 	rest jsonb;
 	plain uuid[];
 	res jsonb[] := array_fill('["done", false]'::jsonb, array[cardinality(ids)]);
-	item jsonb;
 	i bigint;
+	noting constant text := note_slots();
 begin
 	perform 1 from task t where t.id = any (ids) order by t.id for update; -- as others lock them
 	select jsonb_agg(jsonb_build_object('id', i.id, 'epoch', i.epoch, 'nonce', i.nonce, 'quick', true,
@@ -77,8 +77,9 @@ begin
 	into rest from unnest(ids, epochs, nonces, results) with ordinality as i (id, epoch, nonce, result, place) where i.id <> all (took);
 	plain := took || complete_plain(rest, now);
 	for i in select x.place from unnest(ids, turns) with ordinality as x (id, turn, place) where x.id <> all (plain) order by x.turn loop
-		select e into item from jsonb_array_elements(rest) e where e->>'id' = ids[i]::text;
-		res[i] := complete_one(item, now);
+		res[i] := complete_one(jsonb_build_object('id', ids[i], 'epoch', epochs[i], 'nonce', nonces[i],
+			'out', jsonb_build_object('kind', 'done', 'result', encode(results[i], 'base64'))), now);
 	end loop;
+	perform give_noted();
 	return to_jsonb(res);
 end $$;

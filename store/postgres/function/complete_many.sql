@@ -16,6 +16,7 @@ begin
 			return null;
 		end if;
 	end if;
+	perform note_slots();
 	for item in select * from jsonb_array_elements(req->'items') loop
 		if (item->>'id')::uuid = any (plain) then
 			res := array_append(res, '["done", false]');
@@ -23,6 +24,7 @@ begin
 			res := array_append(res, complete_one(item, now));
 		end if;
 	end loop;
+	perform give_noted();
 	return to_jsonb(res);
 end $$;
 

@@ -1,9 +1,7 @@
 -- Every change of state goes through here, so that state, owner, slot and counts never disagree.
 
--- give_slot takes a task's slot back, and tells who may want it.
+-- give_slot takes a task's slot back, and tells who may want it. In a call of many it is noted until give_noted.
 create or replace function give_slot(t task) returns void language plpgsql as $$
-declare
-	l lim;
 begin
 	if t.ord <> '' then
 		perform note_work(t.queue);
@@ -11,11 +9,40 @@ begin
 	if t.lim = '' then
 		return;
 	end if;
-	update lim set running = running - 1 where key = t.lim returning * into l;
+	if current_setting('outlast.many', true) = 'true' then
+		perform set_config('outlast.slots', concat(current_setting('outlast.slots', true), t.lim, chr(1)), true);
+	else
+		perform give_slots(t.lim, 1);
+	end if;
+end $$;
+
+create or replace function give_slots(name text, many bigint) returns void language plpgsql as $$
+declare
+	l lim;
+begin
+	update lim set running = running - many where key = name returning * into l;
 	if l.is_set then
 		perform note_all();
 	elsif l.running <= 0 then
-		delete from lim where key = t.lim and not is_set and running <= 0;
+		delete from lim where key = name and not is_set and running <= 0;
+	end if;
+end $$;
+
+-- note_slots makes give_slot note what it takes back, and give_noted does so: each limit is written once, and locked no longer than it must be, as
+-- the calls beside this one write it, too. Nothing between them looks at limits.
+create or replace function note_slots() returns text language sql volatile as $$
+	select set_config('outlast.many', 'true', true)
+$$;
+
+create or replace function give_noted() returns void language plpgsql as $$
+declare
+	noted constant text := coalesce(current_setting('outlast.slots', true), '');
+begin
+	perform set_config('outlast.many', '', true), set_config('outlast.slots', '', true);
+	if noted <> '' then
+		perform give_slots(s.name, s.many) from (
+			select x.name, count(*) as many from unnest(string_to_array(rtrim(noted, chr(1)), chr(1))) x (name) group by x.name order by x.name
+		) s;
 	end if;
 end $$;
 
