@@ -94,24 +94,32 @@ func (e *endings) answered(t *ending, so bool) {
 // take returns the task that a run follows, and forgets it; nil: it must be read. A call beside the one that has ended it may have brought the
 // run before that was answered: then it waits, for what it would otherwise read.
 func (e *endings) take(ctx context.Context, id ID) *Task {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t := e.tasks[id]
+	t := e.find(id)
 	if t == nil {
 		return nil
 	}
-	if !t.known && t.waits == nil {
-		t.waits = e.env.NewSignal()
-		e.mu.Unlock()
+	if t.waits != nil {
 		t.waits.Wait(ctx, endingWait)
-		e.mu.Lock()
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	task := t.task
 	e.drop(t)
 	if !t.known {
 		return nil
 	}
 	return task
+}
+
+// find returns the ending that a task follows, with a signal if its answer is still to come.
+func (e *endings) find(id ID) *ending {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.tasks[id]
+	if t != nil && !t.known && t.waits == nil {
+		t.waits = e.env.NewSignal()
+	}
+	return t
 }
 
 // drop forgets one. e.mu is held.
