@@ -177,6 +177,7 @@ func TestTextsOfASealedTaskAreShownToThoseWhoCanOpenThemAlone(t *testing.T) {
 		if err != nil || len(page.Items) != 2 || page.Items[1].Progress.Note != "(sealed)" || page.Items[1].Error.Message != "(sealed)" {
 			t.Errorf("List = %+v, %v, want the texts hidden", page.Items, err)
 		}
+		synctest.Wait() // who has written an outcome logs it afterwards
 		if strings.Contains(log.String(), "hunter2") || !strings.Contains(log.String(), "attempt failed") {
 			t.Errorf("the log repeats what is sealed, or says nothing: %s", &log)
 		}
