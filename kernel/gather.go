@@ -22,7 +22,8 @@ type gather[I, O any] struct {
 	split int
 	// flush answers each item in its place. It blocks until the answer is known, or will never be.
 	flush func(items []I) []O
-	// of tells what an item is of. Where more wait than a batch takes, those of which there are few do not wait for those of which there are many. Nil: they go in the order they came.
+	// of tells what an item is of. Where more wait than a batch takes, those of which there are few do not wait for those of which
+	// there are many. Nil: they go in the order they came.
 	of func(item I) string
 	// full is notified when all are there that may come back from the last batch. Nil: none waits for them.
 	full Signal

@@ -117,7 +117,9 @@ func New(st store.Store, cfg Config) (*Kernel, error) {
 	k.forever = k.env.Detach(context.Background())
 	k.life, k.end = k.env.WithCancel(k.forever)
 	k.submits = &gather[submission, submitted]{env: k.env, crew: k.crew, limit: 256, flush: k.flushSubmits, full: k.env.NewSignal()}
-	k.completions = &gather[*settlement, store.Completed]{env: k.env, crew: k.crew, limit: 256, split: max(cfg.SplitFrom, 0), of: (*settlement).queue, flush: k.flushCompletions}
+	k.completions = &gather[*settlement, store.Completed]{
+		env: k.env, crew: k.crew, limit: 256, split: max(cfg.SplitFrom, 0), of: (*settlement).queue, flush: k.flushCompletions,
+	}
 	k.heres = &gather[*here, struct{}]{env: k.env, crew: k.crew, limit: 256, flush: k.flushHere}
 	k.visits = &gather[struct{}, error]{env: k.env, crew: k.crew, limit: 256, flush: k.visit}
 	return k, nil
