@@ -154,7 +154,7 @@ begin
 			stuck := stuck || g.id; -- the chunk is done, or others have locked what is left of it
 		end if;
 	end loop;
-	select t.due_at into at from task t where t.state in ('scheduled', 'parked') and t.due_at is not null order by t.due_at limit 1;
+	at := first_due();
 	return jsonb_build_object('due', due, 'freed', freed, 'expired', expired, 'aborted', aborted, 'marked', marked,
 		'more', is_ripe(now), 'next', case when at is null then 0 else greatest(at - now, 1) end, 'hints', hints());
 end $$;
