@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -14,18 +15,37 @@ import (
 // readerCount is how many reads go on at once; more wait.
 const readerCount = 8
 
-// readers are the connections of reads. A slot holds nil until it is first used.
+// readers are the connections of reads. Who reads takes a place, and of the connections that are idle the one used last: its statements
+// are prepared and its pages at hand, and there are never more of them than ever read at once.
 type readers struct {
-	path  string
-	slots chan *conn
+	path   string
+	places chan struct{}
+
+	mu   sync.Mutex
+	idle []*conn
 }
 
 func newReaders(path string) *readers {
-	r := &readers{path: path, slots: make(chan *conn, readerCount)}
-	for range readerCount {
-		r.slots <- nil
+	return &readers{path: path, places: make(chan struct{}, readerCount)}
+}
+
+// take returns a connection to one who has a place.
+func (r *readers) take(ctx context.Context) (c *conn, err error) {
+	r.mu.Lock()
+	if last := len(r.idle) - 1; last >= 0 {
+		c, r.idle = r.idle[last], r.idle[:last]
 	}
-	return r
+	r.mu.Unlock()
+	if c == nil {
+		err = patiently(ctx, func() (err error) { c, err = r.open(); return err })
+	}
+	return c, err
+}
+
+func (r *readers) giveBack(c *conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.idle = append(r.idle, c)
 }
 
 func (r *readers) open() (*conn, error) {
@@ -42,11 +62,14 @@ func (r *readers) open() (*conn, error) {
 
 // close waits for the reads under way and closes the connections.
 func (r *readers) close() error {
-	var errs []error
 	for range readerCount {
-		if c := <-r.slots; c != nil {
-			errs = append(errs, c.raw.Close())
-		}
+		r.places <- struct{}{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for _, c := range r.idle {
+		errs = append(errs, c.raw.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -90,21 +113,19 @@ func (s *Store) reading(ctx context.Context, fn func(*conn) error) error {
 		return store.ErrClosed
 	default:
 	}
-	var c *conn
 	select {
-	case c = <-s.readers.slots:
+	case s.readers.places <- struct{}{}:
 	case <-s.closing:
 		return store.ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { s.readers.slots <- c }()
-	if c == nil {
-		err := patiently(ctx, func() (err error) { c, err = s.readers.open(); return err })
-		if err != nil {
-			return fmt.Errorf("open %s: %w", s.cfg.Path, err)
-		}
+	defer func() { <-s.readers.places }()
+	c, err := s.readers.take(ctx)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", s.cfg.Path, err)
 	}
+	defer s.readers.giveBack(c)
 	return fn(c)
 }
 

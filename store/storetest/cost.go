@@ -37,7 +37,7 @@ func costTests() []test {
 var costKinds = []string{kind, "paused", "limited", "ordered", "scheduled", "terminal", "held"}
 
 func cost(t *testing.T, w *world, fill func(w *world, k *worker, n int)) {
-	n := w.scaled(200_000 / detectorCost)
+	n := w.scaled(100_000 / detectorCost)
 	if os.Getenv("OUTLAST_LONG") != "" {
 		n = w.scaled(1_000_000)
 	}
