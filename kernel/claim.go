@@ -20,7 +20,7 @@ type appetite struct {
 	alone    bool            // the one under way is of suspects: no other beside it
 	planned  map[string]int  // slots that they may fill, by queue
 	turn     int             // grows with each claim
-	here     int             // submits under way that claim for RunHere
+	here     int             // submits under way that claim what they store
 	nextAt   time.Time
 	yield    time.Duration // how long it last gave way to others, in a row
 	cursors  map[string]string
@@ -229,19 +229,34 @@ func (k *Kernel) claimed(p *plan, res store.ClaimResult, err error) {
 		}
 	}
 	maps.Copy(a.cursors, res.Cursors)
-	runs := make([]*Run, 0, len(res.Tasks))
-	for i := range res.Tasks {
-		runs = append(runs, k.newRun(&res.Tasks[i], p))
-	}
-	start := func(r *Run) { k.execute(r) }
-	if k.state != Running || k.quiet || p.worker.fenced {
-		start = k.decline // a drain or a fence of our own came while the claim was under way
-	}
+	runs := k.newRuns(res.Tasks, p)
 	k.mu.Unlock()
-	for _, r := range runs {
-		k.team.Go(func() { start(r) })
-	}
+	k.start(runs)
 	k.kick.Notify()
+}
+
+// newRuns registers what a claim has brought. k.mu is held.
+func (k *Kernel) newRuns(tasks []Task, p *plan) []*Run {
+	runs := make([]*Run, len(tasks))
+	for i := range tasks {
+		runs[i] = k.newRun(&tasks[i], p)
+		// A drain or a fence of our own may have come while the claim was under way; and under an id that was used before may be something else.
+		runs[i].late = k.state != Running || k.quiet || p.worker.fenced || !k.serves(tasks[i].Queue, tasks[i].Kind)
+	}
+	return runs
+}
+
+// start lets runs go, or gives back those that came too late.
+func (k *Kernel) start(runs []*Run) {
+	for _, r := range runs {
+		k.team.Go(func() {
+			if r.late {
+				k.decline(r)
+			} else {
+				k.execute(r)
+			}
+		})
+	}
 }
 
 // decline gives back what a claim has brought too late.

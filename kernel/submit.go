@@ -108,11 +108,19 @@ func (k *Kernel) flushSubmits(items []submission) []submitted {
 		req.Groups = append(req.Groups, it.groups...)
 		req.Specs = append(req.Specs, it.specs...)
 	}
+	p := k.planAtOnce(&req)
+	if p != nil {
+		req.Claim = &p.req
+	}
 	var res store.SubmitResult
-	err := k.persist(k.life, k.store.Info().Timing.Horizon/2, func(ctx context.Context, _ bool) (err error) {
+	err := k.persist(k.life, k.store.Info().Timing.Horizon/2, func(ctx context.Context, repeat bool) (err error) {
+		p.repeated(repeat)
 		res, err = k.store.Submit(ctx, req)
 		return err
 	})
+	if p != nil {
+		k.startAtOnce(p, res, err)
+	}
 	answers := make([]submitted, len(items))
 	for i, it := range items {
 		if err != nil {

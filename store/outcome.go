@@ -1,6 +1,9 @@
 package store
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Fence names one claim of one task.
 type Fence struct {
@@ -73,8 +76,15 @@ type SubmitRequest struct {
 	Groups []NewGroup
 	Specs  []Spec
 	// Claim makes the tasks run at once under the worker of the request: those Specs that are ready, in their order, as far
-	// as pauses, limits and order allow. Its Queues and Kinds are not looked at. May be nil.
+	// as pauses, limits and order allow. Its Queues and Kinds are not looked at. May be nil. Of a plain one that runs at once nobody is
+	// told that there is work: see Taken.
 	Claim *ClaimRequest
+}
+
+// Taken reports whether a submit has left nothing that others could claim: all its tasks are new and run under its Claim, and nothing gave way to them.
+func (r *SubmitRequest) Taken(res *SubmitResult) bool {
+	stirs := func(s Submitted) bool { return s.Existed || !s.Replaced.IsZero() }
+	return len(r.Groups) == 0 && len(res.Claimed) == len(r.Specs) && !slices.ContainsFunc(res.Specs, stirs)
 }
 
 // SubmitResult answers each item in its place.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/outlast-go/outlast/store"
@@ -31,6 +32,9 @@ func (s *Store) Submit(ctx context.Context, req store.SubmitRequest) (store.Subm
 	}
 	if req.Claim != nil {
 		res.Claimed, res.ClaimErr = d.claimSubmitted(req, res)
+		if req.Taken(&res) {
+			d.notices = slices.DeleteFunc(d.notices, func(n store.Notice) bool { return n.Kind == store.NoticeWork })
+		}
 	}
 	return res, nil
 }

@@ -144,7 +144,11 @@ func (s *Store) submit(ctx context.Context, c querier, req store.SubmitRequest) 
 	if req.Claim != nil && !req.Claim.Repeat {
 		markRunning(req.Specs, &res)
 	}
-	return res, got.Hints.read(), nil
+	h := got.Hints.read()
+	if req.Claim != nil && req.Taken(&res) {
+		h.Queues = nil
+	}
+	return res, h, nil
 }
 
 // submitNow submits in a transaction of its own, and tells of it.

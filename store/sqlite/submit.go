@@ -18,6 +18,7 @@ func (s *Store) Submit(ctx context.Context, req store.SubmitRequest) (store.Subm
 
 func (s *step) submitAll(req store.SubmitRequest) store.SubmitResult {
 	res := store.SubmitResult{Groups: make([]error, len(req.Groups)), Specs: make([]store.Submitted, len(req.Specs))}
+	told := len(s.hints.queues)
 	for i, g := range req.Groups {
 		res.Groups[i] = s.createGroup(g)
 	}
@@ -32,6 +33,9 @@ func (s *step) submitAll(req store.SubmitRequest) store.SubmitResult {
 	}
 	if req.Claim != nil {
 		res.Claimed, res.ClaimErr = s.claimSubmitted(req, res)
+		if req.Taken(&res) {
+			s.hints.queues = s.hints.queues[:told]
+		}
 	}
 	return res
 }

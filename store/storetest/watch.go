@@ -14,6 +14,7 @@ func watchTests() []test {
 	return []test{
 		{"a submit is noticed by those that serve its queue", watchSubmit},
 		{"other queues are not noticed", watchOther},
+		{"a submit that runs at once is no work for others", watchTaken},
 		{"a release is noticed", watchRelease},
 		{"a followed task is noticed when it ends", watchFollow},
 		{"follows are counted", watchCounted},
@@ -126,6 +127,21 @@ func watchSubmit(_ *testing.T, w *world) {
 	v := w.watch(k.st, k.id, queue).ready(k.st)
 	w.put()
 	v.want(store.NoticeWork, queue, store.ID{})
+}
+
+func watchTaken(t *testing.T, w *world) {
+	k, other := w.join(), w.join()
+	v := w.watch(other.st, other.id, queue, "after").ready(other.st)
+	req := store.SubmitRequest{Specs: []store.Spec{w.spec()}, Claim: &store.ClaimRequest{Worker: k.id, Nonce: w.id()}}
+	v.forget()
+	res, err := k.st.Submit(w.ctx(), req)
+	w.ok("Submit", err)
+	w.sameIDs("Claimed", ids(res.Claimed), specIDs(req.Specs))
+	w.put(func(s *store.Spec) { s.Queue = "after" })
+	v.want(store.NoticeWork, "after", store.ID{})
+	if v.has(store.NoticeWork, queue, store.ID{}) {
+		t.Errorf("a notice of work came, and the task ran already")
+	}
 }
 
 func watchOther(t *testing.T, w *world) {

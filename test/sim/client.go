@@ -11,6 +11,8 @@ import (
 // client is somebody outside who wants things done. What it has yet to do outlives its process, as in a file of its own.
 type client struct {
 	w     *workload
+	works bool     // its process runs tasks as well
+	in    *process // that one, while it lives
 	steps []step
 	at    int
 	tried time.Duration // when the present step was first tried; -1: not yet
@@ -25,13 +27,18 @@ type step struct {
 func (w *workload) start() {
 	for _, c := range w.clients {
 		c.tried = -1
-		if w.s.exact != nil {
+		switch {
+		case c.works: // a worker takes it in
+		case w.s.exact != nil:
 			w.launch(c, 0)
-			continue
+		default:
+			w.launch(c, w.some(time.Second))
 		}
-		w.launch(c, w.some(time.Second))
 	}
 }
+
+// homeless reports whether its process is to run tasks as well, and it has none.
+func (c *client) homeless() bool { return c.works && (c.in == nil || c.in.dead) }
 
 // launch starts a process for a client after d.
 func (w *workload) launch(c *client, d time.Duration) {
@@ -60,10 +67,14 @@ func (c *client) live(ctx context.Context, p *process) {
 		if !s.healing {
 			s.travel(ctx, st.pause)
 		}
-		c.persist(ctx, p, st)
+		if c.persist(ctx, p, st); ctx.Err() != nil {
+			break // it is asked to stop: another process goes on with this step
+		}
 		c.tried = -1
 	}
-	p.kernel.Close()
+	if c.in = nil; p.role == roleClient {
+		p.kernel.Close()
+	}
 }
 
 // persist tries a step until it is answered. A step that is in doubt for too long is given up: its repeat might come after

@@ -24,6 +24,11 @@ var scenarios = slices.Concat(kernelScenarios, sagas, calls, batches, ticks, blo
 // kernelScenarios are all ways in which a task can come, wait, run and end, each as small as it can be.
 var kernelScenarios = []scenario{
 	{"done", func(w *workload) { w.want(nil) }},
+	{"at once", func(w *workload) {
+		w.clients[0].works = true // idle, it takes what it submits
+		w.then(200*ms, func(context.Context, *kernel.Kernel) error { return nil })
+		w.want(nil)
+	}},
 	{"retry", func(w *workload) { w.want(func(_ *store.Spec, sc *script) { sc.failures = 2 }) }},
 	{"fail", func(w *workload) {
 		w.want(func(t *store.Spec, sc *script) {

@@ -49,6 +49,15 @@ func (s sender) Complete(ctx context.Context, req store.CompleteRequest) (store.
 	return s.Store.Complete(ctx, req)
 }
 
+func (s sender) Submit(ctx context.Context, req store.SubmitRequest) (store.SubmitResult, error) {
+	if req.Claim != nil {
+		claim := *req.Claim
+		req.Claim = &claim
+		s.p.claims(claim.Repeat)
+	}
+	return s.Store.Submit(ctx, req)
+}
+
 func (s sender) Join(ctx context.Context, req store.JoinRequest) error {
 	err := s.Store.Join(ctx, req)
 	if err == nil {

@@ -56,6 +56,12 @@ func (s *Sim) startWorker(d time.Duration) {
 
 // worker is the main function of a worker process. It ends by SIGTERM.
 func (s *Sim) worker(ctx context.Context, p *process) {
+	for _, c := range s.work.clients {
+		if c.homeless() {
+			c.in = p
+			s.start(p, func() { c.live(ctx, p) })
+		}
+	}
 	err := p.kernel.Run(ctx)
 	p.returned = true
 	if s.tracing {

@@ -111,6 +111,9 @@ func (w *workload) fill() {
 		w.addSchedule()
 	}
 	w.nuisances()
+	for _, c := range w.clients {
+		c.works = w.chance(3)
+	}
 }
 
 // id makes an id as a client with a clock of its own would.
