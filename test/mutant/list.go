@@ -58,6 +58,9 @@ func ownership() []Mutant {
 			{"kernel/life.go", "	if _, sent := k.complete(r, Outcome{Kind: store.OutcomeRelease}, nil); sent {", "	if r == nil {"},
 			{fleet, "		s.d.putBack(t, w)\n", "		_ = t\n"},
 		}},
+		{"at-once-forgotten", "what an idle worker has taken with its submit is not started", []Edit{{"kernel/atonce.go", "	k.start(runs)\n", "	_ = runs\n"}}},
+		{"at-once-anew", "a submit whose answer was lost does not ask for what it has taken", []Edit{{"kernel/submit.go", "		p.repeated(repeat)\n", ""}}},
+		{"at-once-told", "everybody is woken for a task that runs already", []Edit{{"store/memory/submit.go", "		if req.Taken(&res) {", "		if req.Taken(&res) && false {"}}},
 	}
 }
 
