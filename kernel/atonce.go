@@ -41,8 +41,13 @@ func (k *Kernel) serves(queue, kind string) bool {
 	return k.handlers[kind] != nil && k.cfg.Slots[queue] > 0
 }
 
-// startAtOnce takes in the answer of a submit with a claim and starts what it brought.
+// startAtOnce takes in the answer of a submit with a claim and starts what it brought. To the caller the task is as it would be without the claim.
 func (k *Kernel) startAtOnce(p *plan, res store.SubmitResult, err error) {
+	for i := range res.Specs {
+		if s := &res.Specs[i]; s.State == store.Running && !s.Existed {
+			s.State = store.Ready
+		}
+	}
 	if errors.Is(res.ClaimErr, store.ErrDead) {
 		k.lose(p.worker)
 		k.beatNow.Notify() // the beat will be told too, and joins anew

@@ -50,13 +50,16 @@ func TestAnIdleWorkerTakesWhatItSubmits(t *testing.T) {
 			})
 			pass(10 * time.Second)
 			st.claims, st.lose = 0, lost
-			id := submit(t, k, kernel.Spec{Kind: "x"})
+			got, err := k.Submit(t.Context(), kernel.Spec{Kind: "x"})
+			if err != nil || lost == 0 && (got.State != store.Ready || got.Existed) {
+				t.Errorf("Submit = %+v, %v; want a new one that is ready", got, err)
+			}
 			synctest.Wait()
 			if st.atOnce != 1 || st.claims != 0 {
 				t.Errorf("after %d lost answers: %d submits claimed, and %d claims came; want one call", lost, st.atOnce, st.claims)
 			}
 			pass(time.Minute)
-			if task := kerneltest.Wait(t, k, id, store.Done); runs != 1 || task.Epoch != 1 {
+			if task := kerneltest.Wait(t, k, got.ID, store.Done); runs != 1 || task.Epoch != 1 {
 				t.Errorf("after %d lost answers: %d runs, epoch %d; want one run", lost, runs, task.Epoch)
 			}
 			if id := submit(t, k, kernel.Spec{Kind: "x"}); kerneltest.Wait(t, k, id, store.Done).Epoch != 1 {

@@ -15,7 +15,7 @@ import (
 // allReady reports whether a request stores nothing but tasks that are ready at once and hang on nothing: no unique key, no group, no
 // end to follow. They go by a statement of their own, on connections where that stays planned.
 func (s *Store) allReady(req *store.SubmitRequest) bool {
-	if s.cfg.Pooler || s.shared || len(req.Groups) > 0 || len(req.Specs) == 0 || req.Claim != nil {
+	if s.cfg.Pooler || len(req.Groups) > 0 || len(req.Specs) == 0 || req.Claim != nil {
 		return false
 	}
 	seen := make(map[store.ID]bool, len(req.Specs))
@@ -155,6 +155,9 @@ func (c *readyColumns) all() []any {
 		c.flag, c.ord, c.priority, c.rank, c.timeout, c.owned, c.line, c.parent, c.print, c.retention,
 	}
 }
+
+// startByColumn is the place of startBy in first.
+const startByColumn = 9
 
 func (c *readyColumns) first() []any {
 	return []any{

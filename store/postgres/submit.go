@@ -156,6 +156,11 @@ func (s *Store) submitNow(ctx context.Context, req store.SubmitRequest) (store.S
 	if s.allReady(&req) {
 		return s.submitReady(ctx, req.Specs)
 	}
+	if s.runsAtOnce(&req) {
+		if res, ok, err := s.submitRunning(ctx, req); ok || err != nil {
+			return res, err
+		}
+	}
 	res, h, err := s.submit(ctx, s.pool, req)
 	if err == nil {
 		s.publish(&h)

@@ -1,5 +1,5 @@
 -- Submit of the commonest kind, without a function: tasks that are ready at once and hang on nothing. Each is one statement, planned once
--- for a connection. Both return the id of each task that was stored, not of one whose id is known, and whether anybody follows tasks.
+-- for a connection. The first and the last return the id of each task that was stored, not of one whose id is known, and whether anybody follows tasks.
 
 -- name: submit_ready takes what one task is made of. A lone task costs its rows and little else.
 with n as materialized (
@@ -23,6 +23,36 @@ with n as materialized (
 	on conflict (at, queue, kind, shard) do update set submitted = m.submitted + 1
 )
 select t.id, exists (select 1 from ns.watch where until > t.created_at / 1000000) from t;
+
+-- name: hold_worker holds a worker, alone, until the transaction ends: the lock of the function hold, which finds the schema by the path.
+select pg_advisory_xact_lock(hashtextextended(':name ' || $1::text, 7));
+
+-- name: submit_running takes what one task is made of, but for when it must have started, and by whom and under which nonce it is claimed. It returns the task, and whether anybody
+-- follows tasks; nothing, if its id is known, its worker is dead or holds another, or anything is paused.
+with n as materialized (
+	select ns.clock() as now
+	where exists (select 1 from ns.worker w where w.id = $24::text and w.dead_at is null)
+		and not exists (select 1 from ns.task o where o.state = 'running' and o.worker = $24::text)
+		and not exists (select 1 from ns.pause)
+), b as (
+	insert into ns.body (id, rest, args, labels, retry_max, retry_base, retry_factor, retry_cap, crash_spends)
+	select $1::uuid, $2::bytea, $3::bytea, $4::text::jsonb, $5::bigint, $6::bigint, $7::float8, $8::bigint, $9::boolean from n
+	on conflict do nothing
+	returning id, rest, args, labels, on_end, error
+), t as (
+	insert into ns.task (id, state, version, epoch, nonce, worker, alone, created_at, updated_at, due_at, ready_at, started_at, deadline_at, history,
+		kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, line, parent, ukey, ufor, fingerprint, retention, follows)
+	select b.id, 'running', 2, 1, $25::uuid, $24::text, true, n.now, n.now, n.now, n.now, n.now, case when $18::bigint > 0 then n.now + $18::bigint end,
+		ns.add_event('[]', n.now, 'claimed', 1, $24::text, ''), $10::text, $11::text, $12::text, $13::text, $14::smallint, $15::text,
+		$16::bigint, $17::bigint, n.now, $18::bigint, $19::boolean, $20::bigint, $21::uuid, '', 0, $22::text, $23::bigint, false
+	from b, n
+	returning *
+), counted as (
+	insert into ns.stat as m (at, queue, kind, shard, submitted, claimed)
+	select t.created_at - t.created_at % 60000000000, $11::text, $10::text, pg_backend_pid() % 16, 1, 1 from t
+	on conflict (at, queue, kind, shard) do update set submitted = m.submitted + 1, claimed = m.claimed + 1
+)
+select exists (select 1 from ns.watch where until > c.created_at / 1000000), :given from (select t.*, b.rest, b.args, b.labels, b.on_end, b.error from t, b) c;
 
 -- name: submit_ready_many takes the same as arrays; no id comes twice. They are stored in the order of ids, as others do.
 with n as materialized (
