@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,9 +14,17 @@ const before = 2 * time.Second
 // waits are how long the tasks of the dead lay still, by what there was to tell of the death.
 type waits struct{ proven, silent, outage []time.Duration }
 
+// slow is one task of a dead worker whose death left evidence.
+type slow struct {
+	of    *process
+	epoch int64 // of the claim that died
+	taken time.Duration
+}
+
 // recoveries measures how long the tasks of the dead lay still.
 func (r *run) recoveries(rep *Report, h *history, info store.Info) {
 	var w waits
+	var all []slow
 	for _, p := range r.fleet.all() {
 		for _, s := range p.stopped {
 			for task, epoch := range p.underWay(s.from) {
@@ -40,11 +49,41 @@ func (r *run) recoveries(rep *Report, h *history, info store.Info) {
 				w.silent = append(w.silent, next.Sub(p.diedAt))
 			default:
 				w.proven = append(w.proven, next.Sub(p.diedAt))
+				all = append(all, slow{p, epoch, next.Sub(p.diedAt)})
 			}
 		}
 	}
 	rep.Recovery, rep.RecoverySilent, rep.RecoveryOutage = recoveryTimes(w.proven), recoveryTimes(w.silent), recoveryTimes(w.outage)
+	if r.cfg.Seconds > 0 { // a demo has enough to show
+		r.showSlowest(all)
+	}
 }
+
+// showSlowest tells of the recoveries with evidence that took longest: what of each was the finding of the death, and what came after.
+func (r *run) showSlowest(all []slow) {
+	declared := map[string]line{}
+	for _, p := range r.fleet.all() {
+		for _, l := range p.lines {
+			if l.kind == lineDead {
+				declared[l.worker] = l
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b slow) int { return int(b.taken - a.taken) })
+	for _, s := range all[:min(slowest, len(all))] {
+		found := "nobody who lives says how it was found"
+		for _, l := range s.of.lines {
+			if dead, ok := declared[l.worker]; ok && l.kind == lineJoined {
+				found = fmt.Sprintf("declared dead (%s) after %v", dead.text, dead.at.Sub(s.of.diedAt).Round(time.Millisecond))
+			}
+		}
+		r.show(fmt.Sprintf("a task that %s held under epoch %d when it died, at %.1fs, went on after %v; %s",
+			s.of.name, s.epoch, s.of.diedAt.Sub(r.begin).Seconds(), s.taken.Round(time.Millisecond), found), true)
+	}
+}
+
+// slowest is of how many recoveries it is told.
+const slowest = 12
 
 // next is when a task was begun again after its run under an epoch. One whose outcome had been written just before has no later start; one
 // whose next worker died as well before it could begin was recovered twice, and how long each took is not known; one that had been taken
