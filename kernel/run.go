@@ -22,7 +22,7 @@ type Run struct {
 	worker  *worker
 	suspect bool
 	here    bool // by RunHere: it takes no slot
-	late    bool // it was brought too late, and is given back
+	late    bool // it came too late, or is not for this process: it is given back
 	handler Handler
 	order   int64
 	shut    bool      // the task could not be opened, or its outcome not sealed

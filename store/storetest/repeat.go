@@ -12,6 +12,7 @@ func repeatTests() []test {
 		{"Submit", repeatSubmit},
 		{"Submit with groups", repeatSubmitGroups},
 		{"Submit with Claim", repeatSubmitClaim},
+		{"Submit of a lone task with Claim", repeatSubmitLone},
 		{"Claim", repeatClaim},
 		{"Complete, with every outcome", repeatComplete},
 		{"Complete with another kind is fenced", repeatOtherKind},
@@ -60,6 +61,27 @@ func repeatSubmitGroups(_ *testing.T, w *world) {
 	}
 	w.counts(g.ID, 2, 0, 0, 0)
 	w.groupIn(g.ID, store.GroupOpen)
+}
+
+func repeatSubmitLone(t *testing.T, w *world) {
+	k := w.join()
+	req := store.SubmitRequest{Specs: w.specs(1), Claim: &store.ClaimRequest{Worker: k.id, Nonce: w.id()}}
+	first, err := k.st.Submit(w.ctx(), req)
+	w.ok("Submit", err)
+	w.sameIDs("Claimed", ids(first.Claimed), specIDs(req.Specs))
+	// Late, as it was sent at first: nothing is taken a second time.
+	late, err := k.st.Submit(w.ctx(), req)
+	w.ok("Submit, late", err)
+	w.sameIDs("Claimed, late", ids(late.Claimed), nil)
+	req.Claim.Repeat = true
+	second, err := k.st.Submit(w.ctx(), req)
+	w.ok("Submit again", err)
+	w.ok("ClaimErr", second.ClaimErr)
+	w.sameIDs("Claimed again", ids(second.Claimed), specIDs(req.Specs))
+	if got := second.Claimed[0].Fence(); got != first.Claimed[0].Fence() || !second.Specs[0].Existed {
+		t.Errorf("again: fence %+v, existed %v; want %+v", got, second.Specs[0].Existed, first.Claimed[0].Fence())
+	}
+	k.done(second.Claimed[0])
 }
 
 func repeatSubmitClaim(t *testing.T, w *world) {

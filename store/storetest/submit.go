@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ func submitTests() []test {
 		{"another process sees what was accepted", submitOtherProcess},
 		{"nothing to submit is no error", submitNothing},
 		{"with Claim the tasks run at once", submitClaim},
+		{"with Claim a lone task is as one that was claimed", submitClaimLone},
 		{"with Claim a scheduled task is not taken", submitClaimScheduled},
 		{"with Claim pauses are obeyed", submitClaimPaused},
 		{"with Claim limits are obeyed, in the order of the Specs", submitClaimLimit},
@@ -365,6 +367,48 @@ func submitClaim(t *testing.T, w *world) {
 		}
 		w.in(task.ID, store.Running)
 		k.done(task)
+	}
+}
+
+func submitClaimLone(t *testing.T, w *world) {
+	for name, edits := range map[string][]edit{
+		"plain": nil,
+		"rich": {func(s *store.Spec) {
+			s.Priority, s.Lane, s.Timeout, s.StartBy, s.Retention, s.Fingerprint, s.Line = 3, "l", w.units(50), w.units(9), w.units(60), "print", 7
+			s.Args, s.Labels, s.Owned = []byte("args"), map[string]string{"a": "b"}, true
+		}},
+	} {
+		one, two := w.join(), w.join()
+		res, err := one.st.Submit(w.ctx(), store.SubmitRequest{Specs: []store.Spec{w.spec(edits...)}, Claim: &store.ClaimRequest{Worker: one.id, Nonce: w.id()}})
+		w.ok("Submit", err)
+		if len(res.Claimed) != 1 {
+			t.Fatalf("%s: %d tasks run, want 1", name, len(res.Claimed))
+		}
+		w.put(edits...)
+		claimed := two.take()
+		// They differ in who they are, and by whom and when they were taken.
+		plain := func(task store.Task) store.Task {
+			task.ID, task.Nonce, task.Worker = store.ID{}, store.ID{}, ""
+			for _, at := range []*time.Time{&task.CreatedAt, &task.DueAt, &task.ReadyAt, &task.StartedAt, &task.DeadlineAt, &task.UpdatedAt} {
+				*at = time.Time{}
+			}
+			task.History = slices.Clone(task.History)
+			for i := range task.History {
+				task.History[i].At, task.History[i].Worker = time.Time{}, ""
+			}
+			return task
+		}
+		if got, want := plain(res.Claimed[0]), plain(claimed); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: Submit gave\n%+v\nwant, as Claim gave,\n%+v", name, got, want)
+		}
+		if got, want := plain(w.get(res.Claimed[0].ID)), plain(w.get(claimed.ID)); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: stored is\n%+v\nwant, as after a Claim,\n%+v", name, got, want)
+		}
+		if task := res.Claimed[0]; name == "rich" && task.DeadlineAt.Sub(task.StartedAt) != w.units(50) {
+			t.Errorf("deadline %v after the start, want %v", task.DeadlineAt.Sub(task.StartedAt), w.units(50))
+		}
+		one.done(res.Claimed[0])
+		two.done(claimed)
 	}
 }
 
