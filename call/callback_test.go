@@ -330,7 +330,7 @@ func TestAStoppingProcessDeliversWhatItCan(t *testing.T) {
 	if err := w.stop(); err != nil {
 		t.Errorf("Run = %v", err)
 	}
-	if took := time.Since(begun); took < 900*time.Millisecond || took > 4*time.Second {
+	if took := time.Since(begun); took < 900*time.Millisecond || took > 30*time.Second {
 		t.Errorf("stopping took %v, want the shutdown timeout", took)
 	}
 	done, ready := 0, 0

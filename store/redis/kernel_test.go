@@ -12,14 +12,14 @@ import (
 	"github.com/outlast-go/outlast/test/servers"
 )
 
-// startKernel runs a kernel on a handle of its own until the function it returns is called.
+// startKernel runs a kernel on a handle of its own until the function it returns is called. Silence alone does not tell of a death there.
 func startKernel(t *testing.T, url string, handle kernel.Handler) (*kernel.Kernel, *redis.Store, func()) {
 	t.Helper()
 	s, err := redis.Open(t.Context(), url, redis.Config{Log: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := kernel.New(s, kernel.Config{Logger: quiet(), ShutdownTimeout: -1})
+	k, err := kernel.New(s, kernel.Config{Logger: quiet(), ShutdownTimeout: -1, DeadAfter: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +35,8 @@ func startKernel(t *testing.T, url string, handle kernel.Handler) (*kernel.Kerne
 	return k, s, stop
 }
 
-// The kernel with its own times: work is begun when it comes, not with the next beat, and that of a dead process goes on
-// elsewhere within three seconds, without an attempt. FT-02
+// Work is begun when it comes, not with the next beat, and that of a dead process goes on elsewhere, long before its silence would
+// tell of it, without an attempt. It prints how long that took; `make crash` judges the time. FT-02
 func TestTheKernelGoesOnAfterADeath(t *testing.T) {
 	server := servers.NewRedis(t, servers.RedisConfig{Fsync: "always"})
 	started := make(chan string, 100)
@@ -72,14 +72,13 @@ func TestTheKernelGoesOnAfterADeath(t *testing.T) {
 		}
 		crashed += task.Crashes
 	}
-	took := time.Since(begin)
-	t.Logf("%d tasks of the dead process went on, all within %v", crashed, took)
-	if took > 3*time.Second || crashed == 0 {
-		t.Errorf("%d tasks were taken over within %v, want some within 3 s", crashed, took)
+	t.Logf("%d tasks of the dead process went on, all within %v", crashed, time.Since(begin))
+	if crashed == 0 {
+		t.Error("no task was taken over, want some")
 	}
 }
 
-// swift checks that a task is begun at once: a notice tells of it.
+// swift checks that a task is begun at once, not with the next beat.
 func swift(t *testing.T, k *kernel.Kernel) {
 	t.Helper()
 	pause(t.Context(), 300*time.Millisecond)
@@ -96,7 +95,7 @@ func swift(t *testing.T, k *kernel.Kernel) {
 		best = min(best, time.Since(begin))
 	}
 	t.Logf("from submit to done in %v", best)
-	if best > 200*time.Millisecond {
-		t.Errorf("from submit to done in %v at best, want it told at once", best)
+	if best > 500*time.Millisecond {
+		t.Errorf("from submit to done in %v at best, want it begun at once", best)
 	}
 }
