@@ -22,6 +22,7 @@ func recoverTests() []test {
 		{"a corrupt record ends and stops nobody", recoverCorrupt},
 		{"after 30 days with all workers down one returns and all goes on", recoverLongOutage},
 		{"a task stuck past its deadline is taken from the living", recoverStuck},
+		{"stuck tasks of several workers come in chunks", recoverStuckChunks},
 		{"a stuck task without attempts fails", recoverStuckSpent},
 		{"a stuck task that ends itself is held when no attempt is left", recoverStuckOwned},
 		{"a task within the grace is not stuck", recoverNotStuck},
@@ -267,6 +268,32 @@ func recoverStuck(t *testing.T, w *world) {
 	}
 	w.refused("Complete", k.try(task.Fence(), store.Outcome{Kind: store.OutcomeDone}).Err, store.ErrFenced)
 	k.beat()
+}
+
+func recoverStuckChunks(t *testing.T, w *world) {
+	by := w.join()
+	stuck := map[store.ID]bool{}
+	for range 3 {
+		k := w.join()
+		for range 2 {
+			stuck[k.start(func(s *store.Spec) { s.Timeout = w.units(5) }).ID] = true
+		}
+		k.start(func(s *store.Spec) { s.Timeout = w.units(500) })
+		k.start() // it has no deadline
+	}
+	w.live(5 + 10 + 2)
+	for i, want := range []int{4, 2, 0} {
+		res := by.recoverLimit(4)
+		if len(res.Tasks) != want || res.More != (i == 0) {
+			t.Errorf("Recover = %d tasks, more %v, want %d, %v", len(res.Tasks), res.More, want, i == 0)
+		}
+		for _, r := range res.Tasks {
+			if !stuck[r.ID] {
+				t.Errorf("Recover took %v, which is not stuck, or twice", r.ID)
+			}
+			delete(stuck, r.ID)
+		}
+	}
 }
 
 func recoverStuckSpent(t *testing.T, w *world) {

@@ -7,15 +7,15 @@ create or replace function queues_of() returns table (name text) language sql st
 		union all
 		select n.queue from ready p, lateral (select queue from task where state = 'ready' and queue > p.queue order by queue limit 1) n
 	), rest as (
-		(select queue from task where state <> 'ready' order by queue limit 1)
+		(select queue from task where state <> 'ready' and state <> 'running' order by queue limit 1)
 		union all
-		select n.queue from rest p, lateral (select queue from task where state <> 'ready' and queue > p.queue order by queue limit 1) n
+		select n.queue from rest p, lateral (select queue from task where state <> 'ready' and state <> 'running' and queue > p.queue order by queue limit 1) n
 	), over as (
 		(select queue from ended order by queue limit 1)
 		union all
 		select n.queue from over p, lateral (select queue from ended where queue > p.queue order by queue limit 1) n
 	)
-	select queue from ready union select queue from rest union select queue from over
+	select queue from ready union select queue from rest union select queue from over union select queue from task where state = 'running'
 $$;
 
 -- queue_paused tells whether a pause keeps claims from a queue as a whole.

@@ -72,6 +72,7 @@ declare
 	more boolean := false;
 	next_in bigint := 0;
 	buried bigint := 0;
+	late bigint;
 begin
 	-- One pass at a time: while one holds the lock of a session that is gone, another would take the session for one that stands.
 	-- Nobody waits for it: a crowd that did would make its passes one after the other, most of them for clients that are dead.
@@ -109,15 +110,13 @@ begin
 		end loop;
 		exit when more;
 	end loop;
-	for t in
-		select * from task x where x.state = 'running' and x.deadline_at is not null and x.deadline_at <= now - (req->>'stuck')::bigint
-		order by x.deadline_at, x.id limit n - jsonb_array_length(tasks) + 1 for update skip locked
-	loop
+	late := now - (req->>'stuck')::bigint;
+	for t in select s.* from stuck(late, n - jsonb_array_length(tasks) + 1) s loop
 		if jsonb_array_length(tasks) >= n then
 			more := true;
 			exit;
 		end if;
-		select * into t from task x where x.id = t.id and x.state = 'running' and x.deadline_at <= now - (req->>'stuck')::bigint;
+		select * into t from task x where x.id = t.id and x.state = 'running' and x.deadline_at <= late for update skip locked;
 		continue when not found;
 		tasks := tasks || jsonb_build_array(take_stuck(t, now));
 	end loop;
@@ -143,6 +142,20 @@ begin
 	end if;
 	perform die(w.id, how, now);
 	return true;
+end $$;
+
+-- stuck lists the runs whose deadline was before a time, the earliest first, by walking over those who run anything.
+create or replace function stuck(late bigint, most bigint) returns setof task language plpgsql stable as $$
+begin
+	return query
+	with recursive holder as (
+		(select x.worker from task x where x.state = 'running' order by x.worker limit 1)
+		union all
+		select n.worker from holder h, lateral (select x.worker from task x where x.state = 'running' and x.worker > h.worker order by x.worker limit 1) n
+	)
+	select t.* from holder h, lateral (
+		select * from task x where x.state = 'running' and x.worker = h.worker and x.deadline_at <= late order by x.deadline_at, x.id limit most
+	) t order by t.deadline_at, t.id limit most;
 end $$;
 
 -- holders_dead lists the workers that hold tasks and are dead or not on record, by id.

@@ -79,7 +79,8 @@ select l.kind, l.lane, l.lim, l.flag, l.name, l.priority, l.ready_at, l.blocked,
 from ns.lane_page($1, $2, $3) l order by l.name;
 
 -- name: queue_list takes where counting stops; returns the queues that have a task on record, and counts. The orders are those of indexes: a
--- server that thinks it will soon have counted enough would rather go through the whole table.
+-- server that thinks it will soon have counted enough would rather go through the whole table. What runs is counted for all queues at once.
+with runs as materialized (select queue, count(*) as n from ns.task where state = 'running' group by queue)
 select q.name, r.n, s.n, p.n, g.n, r.at, ns.queue_paused(q.name)
 from ns.queues_of() q,
 	lateral (
@@ -90,7 +91,7 @@ from ns.queues_of() q,
 	) r,
 	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'scheduled' order by id limit $1) x) s,
 	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'parked' order by id limit $1) x) p,
-	lateral (select count(*) as n from (select 1 from ns.task where queue = q.name and state = 'running' order by id limit $1) x) g
+	lateral (select coalesce(max(least(x.n, $1)), 0) as n from runs x where x.queue = q.name) g
 order by q.name;
 
 -- name: stat_list takes from and until; returns the minutes between, oldest first.
