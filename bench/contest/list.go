@@ -17,6 +17,9 @@ var engines = []string{"sqlite", "postgres", "redis"}
 // ours is Outlast with its defaults.
 var ours = Side{Name: side.Ours, Title: "outlast"}
 
+// wide is Outlast as one would set it for many small tasks.
+var wide = Side{Name: side.Ours, Title: "outlast, 1000 slots", Slots: 1000}
+
 // bare is a store without a library.
 func bare(engine string) Side {
 	return Side{Name: side.Bare + engine, Title: "bare " + engine, Bare: true}
@@ -137,7 +140,7 @@ func runs(cfg Config, e string) []*Bench {
 		backlog, through, samples = 15_000, 5_000, 50
 	}
 	all := append([]Side{ours}, peers(cfg, e)...)
-	return []*Bench{
+	list := []*Bench{
 		{
 			Name: "drain", Engine: e, Title: "tasks that do nothing are run; all are there when it begins",
 			Order: part.Order{Bench: "drain", Tasks: backlog, For: 2 * window(cfg)}, Values: rate,
@@ -154,4 +157,12 @@ func runs(cfg Config, e string) []*Bench {
 			Sides:  all,
 		},
 	}
+	if cfg.Quick {
+		return list
+	}
+	return append(list, &Bench{
+		Name: "drain by 1000", Engine: e, Title: "the same as drain; all are at their best, and Outlast has 1,000 slots",
+		Order: part.Order{Bench: "drain", Tasks: backlog, For: 2 * window(cfg)}, Values: rate,
+		Sides: slices.Concat([]Side{wide}, best(cfg, e), sidekiq(e, ", 2 processes of 5 threads"), []Side{bare(e)}),
+	})
 }
