@@ -24,6 +24,7 @@ type Side struct {
 	Program string // built from the module of that folder; empty: this program
 	Tasks   int    // how many tasks it is given at most, if not as many as the order says: slow ones need fewer
 	Slots   int    // how many tasks it runs at once, if not its default
+	Bench   string // what is measured of it, if not what the order says
 	Bare    bool   // it is no peer, but what nobody can be much better than: it is not won or lost against
 
 	Workers  int     // how many processes, where several run

@@ -25,6 +25,13 @@ func bare(engine string) Side {
 	return Side{Name: side.Bare + engine, Title: "bare " + engine, Bare: true}
 }
 
+// written is a bare store of which the writing is measured alone.
+func written(engine string) Side {
+	s := bare(engine)
+	s.Title, s.Bench = s.Title+", one write", "write"
+	return s
+}
+
 // peers of an engine, each at its default and at its best; a quick run leaves the defaults out.
 func peers(cfg Config, engine string) []Side {
 	all := map[string][]Side{
@@ -154,7 +161,7 @@ func runs(cfg Config, e string) []*Bench {
 			Name: "idle latency", Engine: e, Title: "from the call that submits until the task runs, 100 a second, nothing else to do",
 			Order:  part.Order{Bench: "latency", Tasks: samples},
 			Values: []Value{{Name: "p50", Unit: "ms", Less: true, Suffix: " p50"}, {Name: "p99", Unit: "ms", Less: true, Suffix: " p99"}},
-			Sides:  all,
+			Sides:  append(slices.Clone(all), written(e)),
 		},
 	}
 	if cfg.Quick {

@@ -161,6 +161,9 @@ func (w *World) order(b *Bench, s Side, p place) part.Order {
 	if s.Slots > 0 {
 		o.Slots = s.Slots
 	}
+	if s.Bench != "" {
+		o.Bench = s.Bench
+	}
 	return o
 }
 

@@ -21,6 +21,7 @@ var measures = map[string]func(context.Context, Queue, Order, *Wire) (Report, er
 	"rows":    rows,
 	"through": through,
 	"latency": latency,
+	"write":   write,
 	"work":    work,
 	"hold":    hold,
 }

@@ -10,9 +10,30 @@ import (
 	"time"
 )
 
+// pace is how often a task is stored where a worker has nothing else to do.
+const pace = 10 * time.Millisecond
+
+// write stores at the pace of latency, and tells how long that took: nobody's task can run sooner.
+func write(ctx context.Context, q Queue, o Order, _ *Wire) (Report, error) {
+	var took []time.Duration
+	c := start(o.Server)
+	ticker := time.NewTicker(pace)
+	defer ticker.Stop()
+	for i := range o.Tasks + 20 { // as many as warm stores
+		<-ticker.C
+		at := time.Now()
+		if err := q.Submit(ctx, at.UnixNano()); err != nil {
+			return Report{}, fmt.Errorf("submit: %w", err)
+		}
+		if i >= 20 {
+			took = append(took, time.Since(at))
+		}
+	}
+	return c.report(o.Tasks, quantiles(took)), nil
+}
+
 // latency stores tasks at a steady pace on a worker that has nothing else to do, and tells how long each waited until it ran.
 func latency(ctx context.Context, q Queue, o Order, _ *Wire) (Report, error) {
-	const pace = 10 * time.Millisecond
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ran := make(chan time.Duration, o.Tasks+100)

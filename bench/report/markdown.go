@@ -38,7 +38,8 @@ func Markdown(r contest.Results, folder string) string {
 	m := r.Machine
 	fmt.Fprintf(&b, "# Benchmarks\n\nMade by `make bench WRITE=1`, or in parts by `make bench ONLY=… ADD=1`; no figure is typed by hand. Ratios are what counts: all sides of a comparison ran\n"+
 		"on the same machine in turn, round after round. Figures are medians; spread is half of (most − least) / median over the rounds, the larger of both sides;\n"+
-		"differences below it are none. CPU is microseconds per task of the program + the store's server. Outlast runs with the defaults of its configuration.\n"+
+		"differences below it are none. CPU is microseconds per task of the program + the store's server. Outlast runs with the defaults of its configuration,\n"+
+		"save where a bench says so.\n"+
 		"Which of our targets are met, and what stands in the way of the others: [docs/speed.md](docs/speed.md).\n\n")
 	fmt.Fprintf(&b, "| | |\n|---|---|\n| machine | %d cores, %s, %s |\n| system | %s, %s |\n| servers | %s, private, on the loopback |\n",
 		m.Cores, m.CPU, m.Memory, m.System, m.Go, strings.Join(m.Servers, ", "))
