@@ -74,6 +74,7 @@ func operations() []operation {
 		{"claim", false, claimTests()},
 		{"order", false, orderTests()},
 		{"complete", false, completeTests()},
+		{"together", false, togetherTests()},
 		{"follow", false, followTests()},
 		{"save", false, saveTests()},
 		{"cancel", false, cancelTests()},

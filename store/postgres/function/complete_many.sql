@@ -10,13 +10,14 @@ begin
 	if n > 1 and not req ? 'plain' then
 		perform 1 from task where id = any (array(select (e->>'id')::uuid from jsonb_array_elements(req->'items') e)) order by id for update; -- as others lock them
 	end if;
+	perform note_slots();
 	if req ? 'quick' then
 		plain := complete_plain(req->'items', now);
 		if req ? 'brief' and cardinality(plain) = n then
+			perform give_noted();
 			return null;
 		end if;
 	end if;
-	perform note_slots();
 	for item in select * from jsonb_array_elements(req->'items') loop
 		if (item->>'id')::uuid = any (plain) then
 			res := array_append(res, '["done", false]');
@@ -38,8 +39,9 @@ begin
 end $$;
 
 -- complete_plain ends runs that are done and bring nothing but a result, entries and progress, of tasks on which nothing else hangs but a
--- group: the items that say quick. Each of their ids occurs once, and they are locked in the order of ids. A group is written once for all of
--- its members, after them, in the same order. It returns those it ended; the others take the long road.
+-- group, a limit, a task that follows and a parent that has ended: the items that say quick. Each of their ids occurs once, and they are locked in
+-- the order of ids. A group is written once for all of its members, after them, in the same order; slots are noted. It returns those it ended;
+-- the others take the long road, which is end_task.
 create or replace function complete_plain(items jsonb, now bigint) returns uuid[] language plpgsql as $$
 declare
 	horizon constant bigint := current_setting('outlast.horizon')::bigint;
@@ -47,6 +49,10 @@ declare
 	runs constant text := 'running'; -- no constant where it is used: rows are found by their ids, never through an index of all that run
 	took uuid[];
 	sums jsonb;
+	slots text;
+	next jsonb; -- what follows them
+	heirs uuid[]; -- those that have a parent
+	elders uuid[]; -- and that
 begin
 	with i as materialized (
 		select x.id, x.epoch, x.nonce, x.out->>'reason' as reason, x.out->>'result' as result, x.out->'entries' as wrote, x.out->'progress' as stand
@@ -54,23 +60,24 @@ begin
 	), gone as (
 		delete from task t using i
 		where t.id = i.id and t.id <> all (parents) and t.state = runs and t.epoch = i.epoch and t.nonce = i.nonce and t.staged is null
-			and t.lim = '' and t.ukey = '' and t.parent is null and t.ord = '' and not t.follows and not t.keeps
-			and not t.failing and not t.inbox and not ((t.entries or i.wrote is not null) and t.retention = 0)
+			and t.ukey = '' and t.ord = '' and not t.keeps and not t.failing and not t.inbox and not ((t.entries or i.wrote is not null) and t.retention = 0)
+			and (t.parent is null or not exists (select 1 from task p where p.id = t.parent))
+			and (not t.follows or exists (select 1 from body b where b.id = t.id and coalesce(b.on_end->>'ukey', '') = ''))
 		returning t.*, i.reason as why, i.result as outcome, i.wrote, i.stand
 	), moved as (
 		insert into ended (
 			id, state, reason, version, round, wakes, suspect, solo, saves, asked, told, stripped, epoch,
 			settled_epoch, settled_nonce, settled_kind, attempts, crashes, crash_run, charged, created_at, due_at, ready_at, started_at,
 			ended_at, updated_at, expire_at, progress_done, progress_total, progress_note, progress_at, result, history,
-			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, grp, stage, line, ukey, ufor, fingerprint, retention, follows, entries)
-		select id, 'done', coalesce(why, ''), version + 1, round, wakes, suspect, solo, saves, asked, told, retention = 0 and grp is null, epoch,
+			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, grp, stage, line, parent, ukey, ufor, fingerprint, retention, follows, entries)
+		select id, 'done', coalesce(why, ''), version + 1, round, wakes, suspect, solo, saves, asked, told, retention = 0 and grp is null and not follows, epoch,
 			epoch, nonce, 'done', attempts, crashes, crash_run, charged, created_at, due_at, ready_at, started_at,
-			now, now, case when retention >= 0 and grp is null then now + greatest(retention, horizon) end,
+			now, now, case when retention >= 0 and grp is null and not follows then now + greatest(retention, horizon) end,
 			case when stand is null then progress_done else (stand->>0)::bigint end, case when stand is null then progress_total else (stand->>1)::bigint end,
 			case when stand is null then progress_note else bytes(stand->>2) end, case when stand is null then progress_at else now end,
-			case when retention <> 0 or grp is not null then bytes(outcome) end,
-			case when retention <> 0 or grp is not null then add_event(history, now, 'ended', epoch, worker, coalesce(why, '')) else '[]' end,
-			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, grp, case when grp is null then 0 else 3 end, line, ukey, ufor, fingerprint, retention, follows,
+			case when retention <> 0 or grp is not null or follows then bytes(outcome) end,
+			case when retention <> 0 or grp is not null or follows then add_event(history, now, 'ended', epoch, worker, coalesce(why, '')) else '[]' end,
+			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, grp, case when grp is null then 0 else 3 end, line, parent, ukey, ufor, fingerprint, retention, follows,
 			entries or exists (select 1 from jsonb_array_elements(wrote) e where e->>1 is not null)
 		from gone
 		returning id
@@ -81,7 +88,7 @@ begin
 	), dropped as (
 		delete from entry x using gone o, jsonb_array_elements(o.wrote) e where e->>1 is null and x.task = o.id and x.name = bytes(e->>0)
 	), stripped as (
-		update body b set args = null from gone where b.id = gone.id and gone.retention = 0 and gone.grp is null and b.args is not null
+		update body b set args = null from gone where b.id = gone.id and gone.retention = 0 and gone.grp is null and not gone.follows and b.args is not null
 	), counted as (
 		insert into stat as m (at, queue, kind, shard, done, ran)
 		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - started_at, 0))
@@ -90,13 +97,51 @@ begin
 	)
 	select array_agg(m.id),
 		(select jsonb_agg(jsonb_build_object('id', x.grp, 'n', x.n, 'living', x.living) order by x.grp)
-			from (select grp, count(*) n, count(*) filter (where stage = 1) living from gone where grp is not null group by grp) x)
-	into took, sums from moved m;
+			from (select grp, count(*) n, count(*) filter (where stage = 1) living from gone where grp is not null group by grp) x),
+		(select string_agg(lim || chr(1), '') from gone where lim <> ''),
+		(select jsonb_agg(b.on_end || jsonb_build_object('id', on_end_id(g.id, g.round), 'parent', g.id, 'grp', null)) from gone g join body b on b.id = g.id where g.follows),
+		(select array_agg(g.id order by g.id) from gone g where g.parent is not null), (select array_agg(g.parent order by g.id) from gone g where g.parent is not null)
+	into took, sums, slots, next, heirs, elders from moved m;
 	perform note_tasks(took);
+	if slots is not null then
+		perform set_config('outlast.slots', concat(current_setting('outlast.slots', true), slots), true);
+	end if;
+	if next is not null then
+		perform follow(next, now);
+	end if;
 	if sums is not null then
 		perform count_done(sums);
 	end if;
+	if heirs is not null then
+		perform release_elders(heirs, elders);
+	end if;
 	return coalesce(took, '{}');
+end $$;
+
+-- follow stores what follows tasks that have just ended, as end_task does. None of it has a unique key or a group.
+create or replace function follow(specs jsonb, now bigint) returns void language plpgsql as $$
+declare
+	res constant jsonb := store_many(specs, '{}', now);
+begin
+	if res->>'sooner' is not null then
+		perform note_sooner(res->>'sooner', res->'new', now);
+	end if;
+	if (res->>'stored')::bigint < jsonb_array_length(specs) then -- an id was known: it may have run
+		perform may_expire((e->>'parent')::uuid) from jsonb_array_elements(specs) e order by e->>'parent';
+	end if;
+end $$;
+
+-- release_elders lets those expire whose followers are done, as released does. Neither has a group that waits for the other.
+create or replace function release_elders(heirs uuid[], elders uuid[]) returns void language plpgsql as $$
+declare
+	horizon constant bigint := current_setting('outlast.horizon')::bigint;
+begin
+	update ended p set expire_at = p.ended_at + greatest(p.retention, horizon)
+	from unnest(heirs, elders) x (heir, elder)
+	where p.id = x.elder and p.follows and p.retention > 0 and p.expire_at is null and p.state <> 'failed' and (p.grp is null or p.stage = 4)
+		and on_end_id(p.id, p.round) = x.heir;
+	perform may_expire(p.id) from unnest(heirs, elders) x (heir, elder) join ended p on p.id = x.elder
+	where p.follows and p.retention = 0 and on_end_id(p.id, p.round) = x.heir; -- they are stripped, too
 end $$;
 
 -- count_done counts members of groups that are done. sums: of each group its id, n of them, living: how many of those lived. Each group is
