@@ -45,7 +45,7 @@ func (r *run) recoveries(rep *Report, h *history, info store.Info) {
 			switch {
 			case was:
 				w.outage = append(w.outage, max(next.Sub(back), 0))
-			case info.Evidence == store.EvidenceNone || p.unseen(info):
+			case info.Evidence == store.EvidenceNone || p.unseen(info) || r.blindAt(p.diedAt):
 				w.silent = append(w.silent, next.Sub(p.diedAt))
 			default:
 				w.proven = append(w.proven, next.Sub(p.diedAt))
@@ -147,6 +147,11 @@ func (p *process) unseen(info store.Info) bool {
 		}
 	}
 	return false
+}
+
+// blindAt reports whether everybody's session was ended about a time: before a death could be seen, or told.
+func (r *run) blindAt(died time.Time) bool {
+	return slices.ContainsFunc(r.blinded, func(at time.Time) bool { return died.Sub(at).Abs() < before })
 }
 
 // downBetween reports whether the store was out of reach shortly before a death or until its tasks went on, and when it was back for good.

@@ -67,8 +67,9 @@ type run struct {
 
 	storeKills, cuts, losses, delays, holds, fills, terms, misses, refused int
 
-	downs     []span // the store was out of reach
-	pauses    []span // the machine did not let this process run
+	downs     []span      // the store was out of reach
+	blinded   []time.Time // when everybody's session was ended
+	pauses    []span      // the machine did not let this process run
 	producers []*producer
 	busy      sync.Mutex     // something is being done to the store
 	side      sync.WaitGroup // what happens beside the monkey

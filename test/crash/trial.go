@@ -43,7 +43,7 @@ func (r *run) acts() []*act {
 		}
 	}
 	add(s.Cut != nil, "cut", 40*time.Second, r.hit(&r.cuts, "half of the sessions with the store are cut", s.Cut))
-	add(s.CutIdle != nil, "idle", 60*time.Second, r.hit(&r.cuts, "idle sessions with the store are cut", s.CutIdle))
+	add(s.CutIdle != nil, "idle", 60*time.Second, r.hit(&r.cuts, "idle sessions with the store are cut", r.blind(s.CutIdle)))
 	add(s.Server != "", "link", 25*time.Second, r.cutLinks)
 	add(s.Server != "", "lose", 25*time.Second, r.loseAnswers)
 	add(s.Server != "", "delay", 60*time.Second, r.delayLinks)
@@ -178,6 +178,16 @@ func (r *run) hit(count *int, event string, do func(context.Context) error) func
 			}
 		})
 		return nil
+	}
+}
+
+// blind does something after which nobody's session is old enough to tell of a death: only silence does.
+func (r *run) blind(do func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		r.mu.Lock()
+		r.blinded = append(r.blinded, time.Now())
+		r.mu.Unlock()
+		return do(ctx)
 	}
 }
 
