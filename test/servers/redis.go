@@ -121,8 +121,21 @@ func (s *Redis) Revive() {
 // Pid is the id of its process, while it runs: for those who measure it.
 func (s *Redis) Pid() int { return s.process.cmd.Process.Pid }
 
-// Mark is how much of the append-only file there is now.
+// Mark is how much of the append-only file there is now, with all that was answered: while a sync is under way on a busy disk the server keeps what it
+// is to write.
 func (s *Redis) Mark() int64 {
+	s.t.Helper()
+	for range 1000 {
+		if strings.Contains(s.Do("INFO", "persistence"), "aof_buffer_length:0\r\n") {
+			return s.size()
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	s.t.Fatalf("the server does not write its append-only file")
+	return 0
+}
+
+func (s *Redis) size() int64 {
 	s.t.Helper()
 	info, err := os.Stat(s.aof())
 	if err != nil {
@@ -135,7 +148,7 @@ func (s *Redis) Mark() int64 {
 func (s *Redis) KillTo(mark int64) {
 	s.t.Helper()
 	s.Kill()
-	if s.Mark() <= mark {
+	if s.size() <= mark {
 		return // a start after an earlier cut has taken the rest of a broken step away
 	}
 	if err := os.Truncate(s.aof(), mark); err != nil {
