@@ -31,11 +31,17 @@ select :task from ns.full_task f;
 -- name: brief_all returns all tasks without args, result and history.
 select :brief from ns.full_task f;
 
--- name: place_live returns where tasks stand in lists that have not ended.
-select f.id, f.line from ns.task f;
+-- name: task_page returns the tasks of a page; :page is a statement that picks their records.
+select :task from (select t.*, b.rest, b.args, b.labels, b.on_end, b.error from (:page) t join ns.body b on b.id = t.id) f;
 
--- name: place_ended returns where those stand that have.
-select f.id, f.line from ns.ended f;
+-- name: brief_page returns them without args, result and history.
+select :brief from (select t.*, b.rest, b.args, b.labels, b.on_end, b.error from (:page) t join ns.body b on b.id = t.id) f;
+
+-- name: pick_live returns the records of tasks that have not ended.
+select f.* from ns.task f;
+
+-- name: pick_ended returns those of tasks that have.
+select f.* from ns.ended f;
 
 -- name: key_all returns the unique keys that are held.
 select kind, key, task, until from ns.key where until is null or until > ns.clock() order by kind, key;
