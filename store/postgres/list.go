@@ -44,14 +44,13 @@ func (s *Store) List(ctx context.Context, f store.Filter, page store.PageRequest
 	return res, err
 }
 
-// condition is one part of what a list asks for. One without a $ takes no argument.
+// condition is one part of what a list asks for. $ stands for the argument.
 type condition struct {
 	text string
 	arg  any
 }
 
-// listQuery joins the parts of a filter that are set. Each part is fixed text; what the caller gave is an argument, but for the count and the states:
-// the server keeps its plan of a statement only where it knows from the text how little is asked for.
+// listQuery joins the parts of a filter that are set. Each part is fixed text; what the caller gave is an argument.
 func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (query string, args []any, err error) {
 	states := storedStates(f)
 	parts, order, err := listParts(f, page, states)
@@ -61,42 +60,50 @@ func (s *Store) listQuery(f *store.Filter, page *store.PageRequest, limit int) (
 	var b strings.Builder
 	b.WriteString(" where true")
 	for _, p := range parts {
-		if strings.Contains(p.text, "$") {
-			args = append(args, p.arg)
-		}
+		args = append(args, p.arg)
 		b.WriteString(" and " + strings.ReplaceAll(p.text, "$", "$"+strconv.Itoa(len(args))))
 	}
-	sorted := " order by " + order
-	most := " limit " + strconv.Itoa(limit)
-	rest := b.String() + sorted + most
+	where := b.String()
+	args = append(args, limit)
+	first := " order by " + order + " limit $" + strconv.Itoa(len(args))
 	name := "brief"
 	if page.Payload {
 		name = "task"
 	}
 	if len(f.Labels) > 0 { // they stand in the body
-		return s.q.get(name+"_all") + rest, args, nil
+		return s.q.get(name+"_all") + where + first, args, nil
 	}
-	// A page is picked by the indexes of each table first, so that no more than that is read. Asked for all at once, the server joins and sorts all
-	// tasks, or the whole group, for each page.
-	picked := s.picks(states, rest)
-	if len(picked) > 1 {
-		picked = []string{"select f.* from ((" + strings.Join(picked, ") union all (") + ")) f" + sorted + most}
+	// A page is picked by indexes first, so that no more than that is read. Asked for all at once, the server joins and sorts all tasks, or the
+	// whole group, for each page.
+	picks := s.picks(f, states, where, first)
+	if len(picks) > 1 {
+		picks = []string{"select f.* from ((" + strings.Join(picks, ") union all (") + ")) f" + first}
 	}
-	return strings.Replace(s.q.get(name+"_page"), ":page", picked[0], 1) + sorted, args, nil
+	return strings.Replace(s.q.get(name+"_page"), ":page", picks[0], 1) + " order by " + order, args, nil
 }
 
-// picks are the statements that pick a page, one for each table. One that has no task of these states is not looked through.
-func (s *Store) picks(states []store.State, rest string) (list []string) {
-	for _, table := range []struct {
-		pick  string
-		ended bool
-	}{{"pick_live", false}, {"pick_ended", true}} {
-		if len(states) == 0 || slices.ContainsFunc(states, func(st store.State) bool { return st.Terminal() == table.ended }) {
-			list = append(list, s.q.get(table.pick)+rest)
+// picks are statements that pick a page between them, each by one index. A table that has no task of these states is not looked through.
+func (s *Store) picks(f *store.Filter, states []store.State, where, first string) (list []string) {
+	if len(states) == 0 || slices.ContainsFunc(states, func(st store.State) bool { return !st.Terminal() }) {
+		list = append(list, s.q.get("pick_live")+where+first)
+	}
+	ended := s.q.get("pick_ended") + where
+	for _, st := range []store.State{store.Done, store.Failed, store.Cancelled} {
+		switch {
+		case len(states) > 0 && !slices.Contains(states, st):
+		case f.Queue != "" || len(states) == 1 && st == store.Failed: // by the index of the queue's, or of all that failed
+			list = append(list, ended+" and f.state = '"+string(st)+"'"+first)
+		default:
+			return append(list, ended+first)
 		}
 	}
 	return list
 }
+
+// perhaps has the server take a condition for one that every other task meets, whatever it knows of them. So it looks through tasks in the order of
+// the list until there are enough. It keeps plans, and one that was made when few tasks were there, or when it knew nothing of them, would sort all of
+// them for each page.
+func perhaps(text string) string { return "case when " + text + " then true else false end" }
 
 // listParts are what a filter and a cursor ask for, and the order of the list.
 func listParts(f *store.Filter, page *store.PageRequest, states []store.State) (parts []condition, order string, err error) {
@@ -109,14 +116,13 @@ func listParts(f *store.Filter, page *store.PageRequest, states []store.State) (
 	if err != nil {
 		return nil, "", err
 	}
-	add(len(states) > 0, "f.state in ("+stateList(states)+")", nil)
-	add(len(f.Kinds) == 1, "f.kind = $", strings.Join(f.Kinds, ""))
-	add(len(f.Kinds) > 1, "f.kind in (select jsonb_array_elements_text($::text::jsonb))", jsonText(f.Kinds))
+	add(len(states) > 0, perhaps("f.state = any ($::text[])"), stateTexts(states))
+	add(len(f.Kinds) > 0, perhaps("f.kind = any ($::text[])"), f.Kinds)
 	add(f.Queue != "", "f.queue = $", f.Queue)
 	add(!f.Group.IsZero(), "f.grp = $::text::uuid", f.Group.String())
 	add(!f.Parent.IsZero(), "f.parent = $::text::uuid", f.Parent.String())
 	add(f.Worker != "", "f.worker = $ and f.state = 'running'", f.Worker)
-	add(f.Unique != "", "f.ukey = $ and f.ukey <> ''", f.Unique)
+	add(f.Unique != "", "(f.kind, f.ukey) = (($::text[])[1], ($::text[])[2]) and f.ukey <> ''", append(slices.Clone(f.Kinds), f.Unique))
 	add(len(f.Labels) > 0, "f.labels @> $::text::jsonb", string(labels))
 	add(!f.Before.IsZero(), "f.created_at < $", nano(f.Before))
 	add(!f.After.IsZero(), "f.created_at > $", nano(f.After))
@@ -127,7 +133,7 @@ func listParts(f *store.Filter, page *store.PageRequest, states []store.State) (
 			if _, err := strconv.ParseInt(line, 10, 64); err != nil {
 				return nil, "", fmt.Errorf("%w: cursor %.40q is not one of this list", store.ErrInvalid, page.Cursor)
 			}
-			add(true, "(f.line, f.id) > (($::text::jsonb->>0)::bigint, ($::text::jsonb->>1)::uuid)", jsonText([]string{line, id}))
+			add(true, "(f.line, f.id) > (($::text[])[1]::bigint, ($::text[])[2]::uuid)", []string{line, id})
 		}
 		return parts, "f.line, f.id", nil
 	case page.Oldest:
@@ -153,24 +159,11 @@ func storedStates(f *store.Filter) []store.State {
 	return slices.Compact(states)
 }
 
-// stateList is a list of states in SQL. One that there is not stands for no task.
-func stateList(states []store.State) string {
+// stateTexts are states as the driver knows them.
+func stateTexts(states []store.State) []string {
 	texts := make([]string, len(states))
 	for i, st := range states {
-		switch st {
-		case store.Scheduled, store.Ready, store.Running, store.Parked, store.Held, store.Done, store.Failed, store.Cancelled:
-			texts[i] = "'" + string(st) + "'"
-		default:
-			texts[i] = "''"
-		}
+		texts[i] = string(st)
 	}
-	return strings.Join(texts, ", ")
-}
-
-func jsonText(list []string) string {
-	b, err := json.Marshal(list)
-	if err != nil {
-		panic(err) // it is a list of strings
-	}
-	return string(b)
+	return texts
 }

@@ -20,7 +20,7 @@ const minVersion = 140000
 const idleLimit = 60 * time.Second
 
 // ourParams are the settings that a handle asks for at the start of a connection.
-var ourParams = []string{"application_name", "idle_in_transaction_session_timeout", "synchronous_commit"}
+var ourParams = []string{"application_name", "idle_in_transaction_session_timeout", "synchronous_commit", "jit"}
 
 // dial is how connections of a handle are made.
 func dial(p place) (*pgxpool.Config, error) {
@@ -47,6 +47,7 @@ func dial(p place) (*pgxpool.Config, error) {
 	}
 	c.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(idleLimit.Milliseconds())
 	c.RuntimeParams["synchronous_commit"] = "on"
+	c.RuntimeParams["jit"] = "off" // no statement of ours is worth compiling
 	return cfg, nil
 }
 

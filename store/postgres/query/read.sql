@@ -31,11 +31,18 @@ select :task from ns.full_task f;
 -- name: brief_all returns all tasks without args, result and history.
 select :brief from ns.full_task f;
 
--- name: task_page returns the tasks of a page; :page is a statement that picks their records.
-select :task from (select t.*, b.rest, b.args, b.labels, b.on_end, b.error from (:page) t join ns.body b on b.id = t.id) f;
+-- name: task_page returns the tasks of a page; :page is a statement that picks their records. The offset has bodies searched by their ids, one after
+-- the other: a plan that is kept may be of a time when all of them together were few.
+select :task from (
+	select t.*, b.rest, b.args, b.labels, b.on_end, b.error
+	from (:page) t cross join lateral (select rest, args, labels, on_end, error from ns.body where id = t.id offset 0) b
+) f;
 
 -- name: brief_page returns them without args, result and history.
-select :brief from (select t.*, b.rest, b.args, b.labels, b.on_end, b.error from (:page) t join ns.body b on b.id = t.id) f;
+select :brief from (
+	select t.*, b.rest, b.args, b.labels, b.on_end, b.error
+	from (:page) t cross join lateral (select rest, args, labels, on_end, error from ns.body where id = t.id offset 0) b
+) f;
 
 -- name: pick_live returns the records of tasks that have not ended.
 select f.* from ns.task f;
