@@ -24,7 +24,7 @@ var (
 
 // schemaVersion is the number of the last migration. The functions belong to it: one that changes needs a new number, as programs of
 // the old one call it, too.
-const schemaVersion = 12
+const schemaVersion = 13
 
 // migrationLock is the key of the lock under which schemas are made; one for all namespaces, as extensions of the server's catalogue
 // do not always bear being made side by side.

@@ -25,6 +25,8 @@ func crashTests() []test {
 		{"one that is tried alone and dies ends as failed", crashSoloDies},
 		{"those that ran beside a poison do not fail for it", crashInnocent},
 		{"company at the claim is company, though it ended before the crash", crashCompanyBefore},
+		{"company that comes after the claim is company", crashCompanyAfter},
+		{"several that run together are company, though none ran alone", crashCompanySeveral},
 		{"a run whose task was taken is company, if the claim tells of it", crashCompanyUnknown},
 		{"the worker of a suspect that leaves convicts nobody", crashSuspectLeft},
 		{"twenty crashes in all make a suspect whatever was saved", crashBudget},
@@ -362,6 +364,43 @@ func crashCompanyBefore(t *testing.T, w *world) {
 		t.Errorf("claimed beside another, and marked as alone")
 	}
 	k.done(other)
+	k.die(by)
+	if got := w.in(id, store.Ready); !got.Solo {
+		t.Errorf("Get = solo %v, want it to be tried alone", got.Solo)
+	}
+}
+
+func crashCompanyAfter(t *testing.T, w *world) {
+	by := w.join()
+	id := w.suspect(by)
+	k := w.join()
+	k.takeSuspect()
+	if got := w.in(id, store.Running); !got.Alone {
+		t.Errorf("claimed by a free worker, and not marked as alone")
+	}
+	other := k.start()
+	if got := w.in(id, store.Running); got.Alone || w.in(other.ID, store.Running).Alone {
+		t.Errorf("two run, and one is marked as alone")
+	}
+	k.done(other)
+	k.die(by)
+	if got := w.in(id, store.Ready); !got.Solo {
+		t.Errorf("Get = solo %v, want it to be tried alone", got.Solo)
+	}
+}
+
+func crashCompanySeveral(t *testing.T, w *world) {
+	by := w.join()
+	id := w.suspect(by)
+	k := w.join()
+	w.submit(w.specs(2)...)
+	if got := k.claim(2); len(got) != 2 {
+		t.Fatalf("Claim took %d tasks, want 2", len(got))
+	}
+	k.takeSuspect()
+	if got := w.in(id, store.Running); got.Alone {
+		t.Errorf("claimed beside two others, and marked as alone")
+	}
 	k.die(by)
 	if got := w.in(id, store.Ready); !got.Solo {
 		t.Errorf("Get = solo %v, want it to be tried alone", got.Solo)

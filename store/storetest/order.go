@@ -18,6 +18,7 @@ func orderTests() []test {
 		{"a lane that has come later takes its turn among aged ones", orderAgedTurns},
 		{"lanes take turns in one claim", orderTurns},
 		{"lanes take turns across claims by the cursor", orderCursor},
+		{"the cursor of a lane that was alone hides no other", orderLoneCursor},
 		{"a turn takes as many as the weight", orderWeight},
 		{"a turn that the end of a claim cut short goes on with the next", orderWeightCut},
 		{"a turn goes on past a task of lower rank", orderWeightRank},
@@ -148,6 +149,50 @@ func orderCursor(t *testing.T, w *world) {
 	}
 	if got := strings.Join(got, " "); got != "a b c a b c a b c" {
 		t.Errorf("lanes = %q, want a b c a b c a b c", got)
+	}
+}
+
+func orderLoneCursor(t *testing.T, w *world) {
+	w.limit(store.Limit{Key: "some", Running: 5})
+	of := func(k string) edit { return func(s *store.Spec) { s.Kind = k } }
+	k := w.join()
+	cursor := ""
+	for i, step := range []struct {
+		put  []store.Spec
+		want string
+		more bool
+	}{
+		{w.specs(5, of("k2"), lane("b")), "k2 b", true},
+		{nil, "k2 b", true},
+		{w.specs(1, of("k2"), lane("a")), "k2 a", true},
+		{nil, "k2 b", true},
+		{w.specs(1, of("k2"), lane("c")), "k2 c", true},
+		{nil, "k2 b", true},
+		{w.specs(1, of("k2"), lane("b"), limited("some")), "k2 b some", true},
+		{w.specs(1, of("k1"), lane("z")), "k1 z", true},
+		{nil, "k2 b", false},
+		{nil, "", false},
+		{nil, "", false},
+		{w.specs(1, of("k3"), lane("b")), "k3 b", false},
+		{w.specs(1, of("k2"), lane("b"), ordered(store.OrderSkip)), "k2 b", false},
+		{w.specs(2, of("k2"), lane("b")), "k2 b", true},
+		{nil, "k2 b", false},
+		{nil, "", false},
+	} {
+		if step.put != nil {
+			w.submit(step.put...)
+		}
+		req := k.request(1, "k1", "k2", "k3")
+		req.Queues[0].Cursor = cursor
+		res := k.ask(req)
+		got := ""
+		for _, task := range res.Tasks {
+			got = strings.TrimSpace(task.Kind + " " + task.Lane + " " + task.Limit)
+			cursor = res.Cursors[queue]
+		}
+		if got != step.want || res.Again != step.more {
+			t.Fatalf("claim %d took %q, and more %v; want %q, %v", i, got, res.Again, step.want, step.more)
+		}
 	}
 }
 

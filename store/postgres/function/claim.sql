@@ -90,11 +90,10 @@ begin
 	perform ask(t, 'expired', now);
 end $$;
 
--- prepare_runs charges the limits of tasks that are about to run for a worker, and ends the solitude of what it runs. It returns how many
--- tasks the worker holds already; 2: that many or more.
-create or replace function prepare_runs(charge uuid[], owner text, now bigint) returns bigint language plpgsql as $$
+-- prepare_runs charges the limits of n tasks that are about to run for a worker, and ends the solitude of what it runs. It returns whether what is
+-- about to run is alone: one task, and the worker holds no other.
+create or replace function prepare_runs(charge uuid[], owner text, n bigint, now bigint) returns boolean language plpgsql as $$
 declare
-	held bigint;
 	others uuid[];
 begin
 	if cardinality(charge) > 0 then
@@ -104,45 +103,45 @@ begin
 		) from (select t.lim, count(*) as n from task t where t.id = any (charge) and not t.charged group by t.lim) c
 		where l.key = c.lim and l.is_set and cardinality(l.steps) > 0;
 	end if;
-	select count(*) into held from (select 1 from task where state = 'running' and worker = owner limit 2) h;
-	if held = 1 then
+	if exists (select 1 from task where state = 'running' and worker = owner and alone) then
 		-- What ran alone has company now. One that is being written this moment is waited for only if it matters.
 		perform 1 from task where state = 'running' and worker = owner and alone and suspect for update;
 		select array_agg(o.id) into others from (
 			select id from task where state = 'running' and worker = owner and alone for update skip locked
 		) o;
 		update task set alone = false where id = any (others);
+		return false;
 	end if;
-	return held;
+	return n = 1 and not exists (select 1 from task where state = 'running' and worker = owner);
 end $$;
 
--- start_runs makes tasks run that are locked and ready, under a new fence, for a worker that is guarded. It returns whether the worker
--- held nothing before.
+-- start_runs makes tasks run that are locked and ready, under a new fence, for a worker that is guarded. It returns whether that is one, and the
+-- worker holds no other.
 create or replace function start_runs(ids uuid[], charge uuid[], owner text, by uuid, now bigint) returns boolean language plpgsql as $$
 declare
-	held bigint;
+	lone boolean;
 	waits constant text := 'ready'; -- no constant where it is used: rows are found by their ids, never through an index of all that wait
 begin
 	if cardinality(ids) = 0 then
 		return false;
 	end if;
 	now := clock(); -- what was locked may be younger than this step
-	held := prepare_runs(charge, owner, now);
+	lone := prepare_runs(charge, owner, cardinality(ids), now);
 	perform note_moving(ids);
 	with started as (
 		update task t set
 			state = 'running', reason = '', version = t.version + 1, updated_at = now, epoch = t.epoch + 1, nonce = by, worker = owner,
-			started_at = now, told = t.asked <> '', alone = held = 0 and cardinality(ids) = 1, saves = 0, start_by_at = null,
+			started_at = now, told = t.asked <> '', alone = lone, saves = 0, start_by_at = null,
 			deadline_at = case when t.timeout > 0 then now + t.timeout end, charged = t.charged or t.id = any (charge),
 			history = add_event(t.history, now, 'claimed', t.epoch + 1, owner, '')
 		where t.id = any (ids) and t.state = waits
 		returning t.queue, t.kind, t.ready_at
 	)
 	insert into stat as m (at, queue, kind, shard, claimed, waited)
-	select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - ready_at, 0))
+	select now - now % 60000000000, queue, kind, shard(current_schema()), count(*), sum(greatest(now - ready_at, 0))
 	from started group by queue, kind order by queue, kind
 	on conflict (at, queue, kind, shard) do update set claimed = m.claimed + excluded.claimed, waited = m.waited + excluded.waited;
-	return held = 0;
+	return lone;
 end $$;
 
 -- first_due tells when the first of what waits for a time is due.

@@ -31,7 +31,7 @@ begin
 		returning id
 	), counted as (
 		insert into stat as m (at, queue, kind, shard, done, ran)
-		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - started_at, 0))
+		select now - now % 60000000000, queue, kind, shard(current_schema()), count(*), sum(greatest(now - started_at, 0))
 		from gone group by queue, kind order by queue, kind
 		on conflict (at, queue, kind, shard) do update set done = m.done + excluded.done, ran = m.ran + excluded.ran
 	)

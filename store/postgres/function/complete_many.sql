@@ -91,7 +91,7 @@ begin
 		update body b set args = null from gone where b.id = gone.id and gone.retention = 0 and gone.grp is null and not gone.follows and b.args is not null
 	), counted as (
 		insert into stat as m (at, queue, kind, shard, done, ran)
-		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*), sum(greatest(now - started_at, 0))
+		select now - now % 60000000000, queue, kind, shard(current_schema()), count(*), sum(greatest(now - started_at, 0))
 		from gone group by queue, kind order by queue, kind
 		on conflict (at, queue, kind, shard) do update set done = m.done + excluded.done, ran = m.ran + excluded.ran
 	)

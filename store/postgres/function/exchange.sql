@@ -34,7 +34,7 @@ declare
 	waits_until bigint; -- the first that waits for a time
 	paused boolean;
 	lives boolean;
-	held bigint;
+	lone boolean;
 	wait bigint;
 	n bigint;
 	first jsonb; -- the history of one that is claimed for the first time
@@ -82,13 +82,12 @@ begin
 			end if;
 			begun := now;
 			now := clock(); -- what was locked may be younger than this step
-			held := prepare_runs(charge, owner, now);
+			lone := prepare_runs(charge, owner, cardinality(ids), now) and not coalesce((of->>'company')::boolean, false);
 			first := add_event('[]', now, 'claimed', 1, owner, '');
 			return query
 			update task t set
 				state = 'running', reason = '', version = t.version + 1, updated_at = now, epoch = t.epoch + 1, nonce = mark, worker = owner,
-				started_at = now, told = t.asked <> '', alone = held = 0 and cardinality(ids) = 1 and not coalesce((of->>'company')::boolean, false),
-				saves = 0, start_by_at = null, deadline_at = case when t.timeout > 0 then now + t.timeout end, charged = t.charged or t.id = any (charge),
+				started_at = now, told = t.asked <> '', alone = lone, saves = 0, start_by_at = null, deadline_at = case when t.timeout > 0 then now + t.timeout end, charged = t.charged or t.id = any (charge),
 				history = case when t.epoch = 0 and t.history = '[]' then first else add_event(t.history, now, 'claimed', t.epoch + 1, owner, '') end
 			from unnest(ids, places) with ordinality i (id, place, nth) join body b on b.id = i.id
 			where t.ctid = i.place and t.id = i.id and t.state = waits and readable(b.rest)
@@ -100,7 +99,7 @@ begin
 				raise exception 'a record cannot be read' using errcode = 'OL001';
 			end if;
 			insert into stat as m (at, queue, kind, shard, claimed, waited)
-			select now - now % 60000000000, c.queue, c.kind, pg_backend_pid() % 16, sum(c.n), greatest(sum(c.waited + c.n * (now - begun)), 0)
+			select now - now % 60000000000, c.queue, c.kind, shard(current_schema()), sum(c.n), greatest(sum(c.waited + c.n * (now - begun)), 0)
 			from jsonb_to_recordset(sums) as c (queue text, kind text, n bigint, waited bigint) group by c.queue, c.kind order by c.queue, c.kind
 			on conflict (at, queue, kind, shard) do update set claimed = m.claimed + excluded.claimed, waited = m.waited + excluded.waited;
 			if current_setting('outlast.watched') = 'true' then

@@ -5,22 +5,36 @@ create or replace function pick_lone(
 	q text, slots bigint, cursor text, kinds text[], now bigint, out ids uuid[], out places tid[], out sums jsonb, out more boolean, out cursors jsonb
 ) language plpgsql as $$
 declare
-	o record;
+	before constant text[] := string_to_array(split_part(cursor, chr(2), 1), chr(1)); -- the lane of the last claim
+	lanes bigint := 1;
+	of_kind text := before[1];
+	of_lane text := before[2];
+	is_open boolean := true;
 	x record;
 	name text; -- of the lane
 begin
 	more := false; cursors := '{}';
-	select count(*) as n, min(l.kind) as kind, min(l.lane) as lane, bool_and(l.flag = 0 and l.lim = '' and not exists (
-		select 1 from task t where t.state = 'ready' and t.queue = q and t.kind = l.kind and (t.lane, t.lim, t.flag) > (l.lane, l.lim, l.flag))) as is_open
-	into o from unnest(kinds) k (name) cross join lateral (
-		select t.kind, t.lane, t.lim, t.flag from task t where t.state = 'ready' and t.queue = q and t.kind = k.name
-		order by t.lane, t.lim, t.flag, t.rank, t.turn, t.id limit 1
-	) l;
-	if o.n = 0 then
+	-- Often it is the lane of the last claim alone. Then none is searched for: that would pass over all tasks that claims have taken just now.
+	if not coalesce(of_kind = any (kinds) and before[3:4] = array['', '0'], false) or exists (
+		select 1 from task t where t.state = 'ready' and t.queue = q and t.kind = of_kind and t.lane < of_lane
+	) or exists (
+		select 1 from task t where t.state = 'ready' and t.queue = q and t.kind = of_kind and (t.lane, t.lim, t.flag) > (of_lane, '', 0::smallint)
+	) or cardinality(kinds) > 1 and exists (
+		select 1 from unnest(kinds) k (name) cross join lateral (select 1 from task t where t.state = 'ready' and t.queue = q and t.kind = k.name limit 1) l
+		where k.name <> of_kind
+	) then
+		select count(*), min(l.kind), min(l.lane), bool_and(l.flag = 0 and l.lim = '' and not exists (
+			select 1 from task t where t.state = 'ready' and t.queue = q and t.kind = l.kind and (t.lane, t.lim, t.flag) > (l.lane, l.lim, l.flag)))
+		into lanes, of_kind, of_lane, is_open from unnest(kinds) k (name) cross join lateral (
+			select t.kind, t.lane, t.lim, t.flag from task t where t.state = 'ready' and t.queue = q and t.kind = k.name
+			order by t.lane, t.lim, t.flag, t.rank, t.turn, t.id limit 1
+		) l;
+	end if;
+	if lanes = 0 then
 		ids := '{}';
 		return;
 	end if;
-	if o.n > 1 or not o.is_open then
+	if lanes > 1 or not is_open then
 		return;
 	end if;
 	-- They come in their order.
@@ -30,25 +44,27 @@ begin
 		select t.id, t.ctid, t.rank, t.turn, t.ready_at, (t.start_by_at is null or t.start_by_at > now) and (t.grp is null or t.asked <> ''
 			or not exists (select 1 from grp g where g.id = t.grp and g.aborting <> '')) as fine
 		from task t
-		where t.state = 'ready' and t.queue = q and t.kind = o.kind and t.lane = o.lane and t.lim = '' and t.flag = 0
+		where t.state = 'ready' and t.queue = q and t.kind = of_kind and t.lane = of_lane and t.lim = '' and t.flag = 0
 		order by t.rank, t.turn, t.id limit greatest(slots, 0) for update skip locked
 	) y;
 	if x.n = 0 then
-		ids := '{}'; more := true; -- others have locked what there is
+		ids := '{}';
+		more := exists ( -- others have locked what there is
+			select 1 from task t where t.state = 'ready' and t.queue = q and t.kind = of_kind and t.lane = of_lane and t.lim = '' and t.flag = 0);
 		return;
 	end if;
 	if not x.fine then
 		return;
 	end if;
 	ids := x.ids; places := x.places;
-	sums := jsonb_build_array(jsonb_build_object('queue', q, 'kind', o.kind, 'n', x.n, 'waited', x.waited));
+	sums := jsonb_build_array(jsonb_build_object('queue', q, 'kind', of_kind, 'n', x.n, 'waited', x.waited));
 	more := exists (
 		select 1 from task t
-		where t.state = 'ready' and t.queue = q and t.kind = o.kind and t.lane = o.lane and t.lim = '' and t.flag = 0
+		where t.state = 'ready' and t.queue = q and t.kind = of_kind and t.lane = of_lane and t.lim = '' and t.flag = 0
 			and (t.rank, t.turn, t.id) > (x.ranks[x.n], x.turns[x.n], x.ids[x.n]));
-	name := o.kind || chr(1) || o.lane || chr(1) || chr(1) || '0';
+	name := of_kind || chr(1) || of_lane || chr(1) || chr(1) || '0';
 	if x.n = slots then
-		name := name || rest_of_turn(cursor, name, weight_of(q, o.lane), x.n);
+		name := name || rest_of_turn(cursor, name, weight_of(q, of_lane), x.n);
 	end if;
 	cursors := jsonb_build_object(q, name);
 end $$;

@@ -114,11 +114,26 @@ begin
 	return (select readable(b.rest) from body b where b.id = of);
 end $$;
 
+-- shard is where a step counts in the statistics: who counts in one keeps others from it until he has committed, so each takes the first that is free.
+-- If none is, some wait for others.
+create or replace function shard(schema text) returns smallint language plpgsql as $$
+declare
+	few constant int := 16;
+	name constant int := hashtext(schema);
+begin
+	for n in 0 .. few - 1 loop
+		if pg_try_advisory_xact_lock(name, n) then
+			return n;
+		end if;
+	end loop;
+	return pg_backend_pid() % few;
+end $$;
+
 -- count_up adds to the statistics of this minute.
 create or replace function count_up(q text, k text, now bigint, what text, n bigint default 1, spent bigint default 0) returns void language plpgsql as $$
 begin
 	insert into stat as s (at, queue, kind, shard, submitted, claimed, done, failed, cancelled, retried, crashed, waited, ran)
-	values (now - now % 60000000000, q, k, pg_backend_pid() % 16,
+	values (now - now % 60000000000, q, k, shard(current_schema()),
 		case what when 'submitted' then n else 0 end, case what when 'claimed' then n else 0 end, case what when 'done' then n else 0 end,
 		case what when 'failed' then n else 0 end, case what when 'cancelled' then n else 0 end, case what when 'retried' then n else 0 end,
 		case what when 'crashed' then n else 0 end, case what when 'claimed' then spent else 0 end, case what when 'ran' then spent else 0 end)

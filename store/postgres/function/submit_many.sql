@@ -64,7 +64,7 @@ begin
 		returning id, state, queue, kind, grp, due_at
 	), counted as (
 		insert into stat as m (at, queue, kind, shard, submitted)
-		select now - now % 60000000000, queue, kind, pg_backend_pid() % 16, count(*) from t group by queue, kind order by queue, kind
+		select now - now % 60000000000, queue, kind, shard(current_schema()), count(*) from t group by queue, kind order by queue, kind
 		on conflict (at, queue, kind, shard) do update set submitted = m.submitted + excluded.submitted
 	), grown as (
 		update grp g set total = total + n, members = members + n, living = living + n, waiting = waiting + n, version = version + n, updated_at = now

@@ -19,7 +19,7 @@ with n as materialized (
 	returning id, created_at
 ), counted as (
 	insert into ns.stat as m (at, queue, kind, shard, submitted)
-	select t.created_at - t.created_at % 60000000000, $12::text, $11::text, pg_backend_pid() % 16, 1 from t
+	select t.created_at - t.created_at % 60000000000, $12::text, $11::text, ns.shard(':name'), 1 from t
 	on conflict (at, queue, kind, shard) do update set submitted = m.submitted + 1
 )
 select t.id, exists (select 1 from ns.watch where until > t.created_at / 1000000) from t;
@@ -49,7 +49,7 @@ with n as materialized (
 	returning *
 ), counted as (
 	insert into ns.stat as m (at, queue, kind, shard, submitted, claimed)
-	select t.created_at - t.created_at % 60000000000, $11::text, $10::text, pg_backend_pid() % 16, 1, 1 from t
+	select t.created_at - t.created_at % 60000000000, $11::text, $10::text, ns.shard(':name'), 1, 1 from t
 	on conflict (at, queue, kind, shard) do update set submitted = m.submitted + 1, claimed = m.claimed + 1
 )
 select exists (select 1 from ns.watch where until > c.created_at / 1000000), :given from (select t.*, b.rest, b.args, b.labels, b.on_end, b.error from t, b) c;
@@ -77,7 +77,7 @@ with n as materialized (
 	returning id, created_at, queue, kind
 ), counted as (
 	insert into ns.stat as m (at, queue, kind, shard, submitted)
-	select t.created_at - t.created_at % 60000000000, t.queue, t.kind, pg_backend_pid() % 16, count(*) from t group by 1, 2, 3 order by 2, 3
+	select t.created_at - t.created_at % 60000000000, t.queue, t.kind, ns.shard(':name'), count(*) from t group by 1, 2, 3 order by 2, 3
 	on conflict (at, queue, kind, shard) do update set submitted = m.submitted + excluded.submitted
 )
 select t.id, (select exists (select 1 from ns.watch where until > n.now / 1000000) from n) from t;

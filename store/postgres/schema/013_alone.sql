@@ -1,0 +1,3 @@
+-- What runs alone is found at once when it gets company. To see that nothing does, a claim passed over all that its worker had run before.
+create index task_alone on task (worker) where state = 'running' and alone;
+drop function if exists prepare_runs(uuid[], text, bigint);
