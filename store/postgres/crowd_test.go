@@ -166,3 +166,46 @@ func TestNobodyIsToldOfADeadlock(t *testing.T) {
 		t.Errorf("%d kinds of calls were made, want 9", n)
 	}
 }
+
+// A claim that is one of several passes over tasks that others have locked, and over none for good: not over one that is free again, or that a transaction has
+// locked and left as it was.
+func TestAClaimAmongOthersForgetsNoTask(t *testing.T) {
+	t.Parallel()
+	s, name := room(t, store.Timing{})
+	joinAs(t, s, "w")
+	specs := benchSpecs(20)
+	if _, err := s.Submit(t.Context(), store.SubmitRequest{Specs: specs}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // others that are at it
+		lock(t, s, "select "+name+".shard($1)", name)
+	}
+	locked := "select 1 from " + name + ".task where id = $1 for update"
+	release := lock(t, s, locked, specs[3].ID.String())
+	for _, left := range []int{0, 5, 6, 19} {
+		lock(t, s, locked, specs[left].ID.String())()
+	}
+	taken := map[store.ID]bool{}
+	take := func(slots, want int) {
+		t.Helper()
+		res, err := s.Claim(t.Context(), store.ClaimRequest{Worker: "w", Nonce: benchID(), Kinds: []string{"k"}, Queues: []store.QueueSlots{{Queue: "q", Slots: slots}}})
+		if err != nil || len(res.Tasks) != want {
+			t.Fatalf("Claim = %d tasks, %v; want %d", len(res.Tasks), err, want)
+		}
+		for _, task := range res.Tasks {
+			taken[task.ID] = true
+		}
+	}
+	for range 4 {
+		take(4, 4)
+	}
+	take(4, 3)
+	if taken[specs[3].ID] {
+		t.Errorf("the task that another has locked was taken")
+	}
+	release()
+	take(4, 1)
+	if len(taken) != len(specs) {
+		t.Errorf("%d of %d tasks were taken", len(taken), len(specs))
+	}
+}

@@ -118,7 +118,7 @@ end $$;
 -- If none is, some wait for others.
 create or replace function shard(schema text) returns smallint language plpgsql as $$
 declare
-	few constant int := 16;
+	few constant int := 64;
 	name constant int := hashtext(schema);
 begin
 	for n in 0 .. few - 1 loop
