@@ -39,7 +39,7 @@ func peers(cfg Config, engine string) []Side {
 			{Name: side.Backlite, Title: "backlite 0.6 (" + side.BackliteOn + "), 10 workers", Tasks: 4000},
 			{Name: side.Backlite, Setting: side.Best, Title: "backlite 0.6 (" + side.BackliteOn + "), 100 workers", Tasks: 4000},
 			{Name: "riversqlite", Program: "riversqlite", Title: "River 0.31, 100 workers", Tasks: 4000},
-			{Name: "riversqlite", Program: "riversqlite", Setting: side.Best, Title: "River 0.31, 1000 workers, 5 ms", Tasks: 6000},
+			{Name: "riversqlite", Program: "riversqlite", Setting: side.Best, Title: "River 0.31, 1000 workers, 5 ms", Tasks: 20_000},
 		},
 		"postgres": {
 			{Name: side.River, Title: "River 0.50, 100 workers", Tasks: 6000},

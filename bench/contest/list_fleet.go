@@ -20,6 +20,7 @@ func processBenches(cfg Config, e string) []*Bench {
 	}
 	for _, s := range best(cfg, e) {
 		s.Workers, s.Title = most, fmt.Sprintf("%s, processes: %d", s.Title, most)
+		s.Tasks *= most // each takes many at a time, and what it takes first is not all there is
 		fleets = append(fleets, s)
 	}
 	return []*Bench{{
