@@ -54,7 +54,7 @@ var quiet = slog.New(slog.DiscardHandler)
 
 func open(ctx context.Context, o part.Order) (part.Queue, error) {
 	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(o.URL, "sqlite:")+
-		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate&_pragma=synchronous(FULL)")
+		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(60000)&_txlock=immediate&_pragma=synchronous(FULL)")
 	if err != nil {
 		return nil, err
 	}
