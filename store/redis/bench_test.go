@@ -107,6 +107,58 @@ func BenchmarkClaimComplete(b *testing.B) {
 	}
 }
 
+// BenchmarkFollowed runs tasks with a limit, each of which is followed by another, as calls and their callbacks are: so many of both end in a call,
+// and as many are claimed.
+func BenchmarkFollowed(b *testing.B) {
+	server := servers.NewRedis(b, servers.RedisConfig{})
+	s, err := redis.Open(b.Context(), server.URL(), redis.Config{Log: quiet()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	mustJoin(b, s, "w")
+	cpu := func() float64 {
+		info := server.Do("INFO", "cpu")
+		user, _ := strconv.ParseFloat(field(info, "used_cpu_user"), 64)
+		system, _ := strconv.ParseFloat(field(info, "used_cpu_sys"), 64)
+		return user + system
+	}
+	const n = 10_000
+	claim := func() store.ClaimRequest {
+		return store.ClaimRequest{Worker: "w", Nonce: newID(), Kinds: []string{"job.after", "job.welcome"}, Queues: []store.QueueSlots{
+			{Queue: "after", Slots: 250}, {Queue: "default", Slots: 250},
+		}}
+	}
+	used := 0.0
+	for b.Loop() {
+		for range n / 500 {
+			list := specs(500)
+			for i := range list {
+				list[i].Limit, list[i].OnEnd = "host", &store.Spec{Kind: "job.after", Queue: "after", Retention: time.Hour, Timeout: time.Minute}
+				list[i].Timeout = time.Minute
+			}
+			mustSubmit(b, s, list)
+		}
+		began, ended := cpu(), 0
+		res, err := s.Claim(b.Context(), claim())
+		for err == nil && len(res.Tasks) > 0 {
+			req := store.CompleteRequest{Claim: new(claim())}
+			for _, t := range res.Tasks {
+				req.Items = append(req.Items, store.Completion{Fence: t.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone, Result: []byte("{}")}})
+			}
+			ended += len(req.Items)
+			var answer store.CompleteResult
+			answer, err = s.Complete(b.Context(), req)
+			res = answer.Claim
+		}
+		if err != nil || ended != 2*n {
+			b.Fatalf("%d tasks have ended, %v; want %d", ended, err, 2*n)
+		}
+		used += cpu() - began
+	}
+	b.ReportMetric(1e6*used/float64(b.N*n), "µs/pair")
+}
+
 // BenchmarkWaiting tells what a task costs in memory while it waits, and after it has ended.
 func BenchmarkWaiting(b *testing.B) {
 	server := servers.NewRedis(b, servers.RedisConfig{})

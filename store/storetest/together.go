@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/outlast-go/outlast/store"
@@ -15,6 +17,7 @@ func togetherTests() []test {
 		{"a follower with a key that is taken does not come", togetherKeyed},
 		{"a follower whose id is known, and has run, keeps nothing", togetherKnown},
 		{"members with followers count in their group", togetherMembers},
+		{"tasks that differ by ids alone keep those that are their own", togetherAlike},
 	}
 }
 
@@ -120,8 +123,13 @@ func togetherParents(t *testing.T, w *world) {
 			s.OnEnd = &store.Spec{Kind: after, Queue: queue}
 		}))
 	}
+	last := k.start()
+	child := k.start(func(s *store.Spec) { s.Parent = last.ID })
 	all := append([]store.Task{running}, children...) // it is told first, and so ends before it could be woken
-	k.ended(all, nil)
+	k.ended(append(all, child, last), nil)
+	if got := w.in(last.ID, store.Done); got.Wakes != 1 {
+		t.Errorf("the parent that was told after its child was woken %d times, want once", got.Wakes)
+	}
 	if got := w.in(parked.ID, store.Ready); got.Wakes != 2 {
 		t.Errorf("the parent was woken %d times, want 2", got.Wakes)
 	}
@@ -190,5 +198,107 @@ func togetherMembers(t *testing.T, w *world) {
 		if w.get(s.ID).ExpireAt.IsZero() {
 			t.Errorf("ExpireAt is not set though nothing keeps the task")
 		}
+	}
+}
+
+// togetherAlike runs tasks that are the same but for their ids, those of their parents and those of the tasks that follow them, all in the same
+// calls. What they were given looks here and there like names and ids of a record.
+func togetherAlike(t *testing.T, w *world) {
+	k := w.join()
+	const n = 6
+	w.limit(store.Limit{Key: "slot", Running: 2 * n})
+	for _, args := range []string{"args", "\xa5onend\xa4next\xb0ABCDEFGHIJKLMNOP\xa6parent\xb0ABCDEFGHIJKLMNOP"} {
+		parents := make([]store.Task, n)
+		for i := range parents {
+			parents[i] = k.start(retain(-1))
+			k.park(parents[i])
+		}
+		specs := w.specs(n, retain(w.units(30)), limited("slot"), func(s *store.Spec) {
+			s.Args, s.OnEnd = []byte(args), &store.Spec{Kind: after, Queue: queue, Args: []byte(args), Retention: w.units(30)}
+		})
+		nexts := make([]store.Spec, n)
+		for i := range specs {
+			specs[i].Parent = parents[i].ID
+			nexts[i] = *specs[i].OnEnd
+			nexts[i].ID, nexts[i].Parent = store.OnEndID(specs[i].ID, 0), specs[i].ID
+		}
+		w.submit(specs...)
+		tasks := k.claim(n, kind)
+		w.alike(tasks, specs, store.Running, 1)
+		if got := w.inUse("slot"); got != n {
+			t.Errorf("%d slots are taken, want %d", got, n)
+		}
+		k.ended(tasks, nil)
+		w.alike(tasks, specs, store.Done, 2)
+		if got := w.inUse("slot"); got != 0 {
+			t.Errorf("%d slots are taken after the end, want none", got)
+		}
+		for _, p := range parents {
+			if got := w.in(p.ID, store.Ready); got.Wakes != 1 {
+				t.Errorf("a parent was woken %d times, want once", got.Wakes)
+			}
+		}
+		w.queued(2*n, 0)
+		followers := k.claim(n, after)
+		w.queued(n, n)
+		w.alike(followers, nexts, store.Running, 1)
+		// A child of the last one ends with the followers of the others: it is no follower.
+		other := k.start(func(s *store.Spec) { s.Kind, s.Parent = closing, specs[n-1].ID })
+		last := slices.IndexFunc(followers, func(t store.Task) bool { return t.ID == nexts[n-1].ID })
+		k.ended(append(slices.Delete(slices.Clone(followers), last, last+1), other), nil)
+		if got := w.in(specs[n-1].ID, store.Done); !got.ExpireAt.IsZero() {
+			t.Errorf("ExpireAt = %v, want none before what follows has ended", got.ExpireAt)
+		}
+		k.ended(followers[last:last+1], nil)
+		w.alike(followers, nexts, store.Done, 2)
+		for _, s := range specs {
+			if got := w.in(s.ID, store.Done); !w.near(got.ExpireAt, got.EndedAt.Add(max(s.Retention, w.timing.Horizon))) {
+				t.Errorf("ExpireAt = %v, ended at %v, want it %v later", got.ExpireAt, got.EndedAt, max(s.Retention, w.timing.Horizon))
+			}
+		}
+		k.ended(k.claim(n, kind), nil)
+		w.queued(0, 0)
+		w.live(61) // also those that have ended last
+		w.prune()
+		for i := range specs {
+			if w.exists(specs[i].ID) || w.exists(nexts[i].ID) {
+				t.Errorf("task %d or what followed it was not removed in its time", i)
+			}
+		}
+	}
+}
+
+// alike compares tasks, as they were claimed and as they are stored, with what was submitted of them.
+func (w *world) alike(tasks []store.Task, specs []store.Spec, state store.State, events int) {
+	w.t.Helper()
+	if len(tasks) != len(specs) {
+		w.t.Fatalf("%d tasks were claimed, want %d", len(tasks), len(specs))
+	}
+	for i, s := range specs {
+		at := slices.IndexFunc(tasks, func(t store.Task) bool { return t.ID == s.ID })
+		if at < 0 {
+			w.t.Fatalf("task %d was not claimed", i)
+		}
+		stored := w.in(s.ID, state)
+		if len(stored.History) != events {
+			w.t.Errorf("task %d, %s, has %d lines of history, want %d", i, state, len(stored.History), events)
+		}
+		for _, got := range []store.Task{tasks[at], stored} {
+			want := plainSpec(s)
+			want.DueAt = plainTime(got.DueAt) // the record tells when it was due, also if that was at once
+			if got := plainSpec(got.Spec); !reflect.DeepEqual(got, want) {
+				w.t.Errorf("task %d, %s, is %+v; want what was submitted, %+v", i, state, got, want)
+			}
+		}
+	}
+}
+
+// queued checks how many tasks are ready and how many run.
+func (w *world) queued(ready, running int64) {
+	w.t.Helper()
+	list, err := w.st.Queues(w.ctx())
+	w.ok("Queues", err)
+	if len(list) != 1 || list[0].Ready != ready || list[0].Running != running {
+		w.t.Errorf("Queues = %+v, want %d ready and %d running", list, ready, running)
 	}
 }

@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- uses: done
+-- uses: follow done
 -- Complete ends runs by their outcomes, and may claim in the same call.
 -- takes {runs = {id, epoch, nonce, outcome, …}, claim}, returns {odd = {number, {state, repeated, err}, …}, claim} and items: an outcome is
 -- false for done, a text for done with that result, or a map; odd tells of the runs whose tasks are not simply done

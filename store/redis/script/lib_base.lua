@@ -118,7 +118,8 @@ local function tally(queue, what, n)
 	tallies[k] = (tallies[k] or 0) + n
 end
 
-local flush_sums, flush_notices
+-- flushes write what a step has changed when it ends. They are one name: Lua bounds how many there may be.
+local flushes = {}
 
 do -- Lua bounds how many names one scope may have
 
@@ -156,7 +157,7 @@ local function add_up(key, sums)
 	return new, zero
 end
 
-flush_sums = function()
+flushes.sums = function()
 	if next(stats) then
 		local minute = str(floor(now / 60000000))
 		if add_up(P .. 'stat:' .. minute, stats) then call('ZADD', P .. 'minutes', minute, minute) end
@@ -205,7 +206,7 @@ local function flush_followed()
 	end
 end
 
-flush_notices = function()
+flushes.notices = function()
 	if told_all then call('PUBLISH', P .. 'notice:all', '') end
 	for queue in pairs(told_work) do call('PUBLISH', P .. 'notice:work:' .. queue, '') end
 	for id, worker in pairs(told_asks) do call('PUBLISH', P .. 'notice:asked:' .. worker, id) end

@@ -59,7 +59,7 @@ local function simple(t, L)
 end
 
 -- start makes a task of a run run: claim_one without what is done for all of them together. It returns what is the same for
--- another one whose record is the same, as of tasks that were submitted in one call; nil if it has to be taken in its turn.
+-- another one whose record is alike, as of tasks that were submitted in one call; nil if it has to be taken in its turn.
 local function start(t, L, claim, first, charge)
 	if not simple(t, L) or t.limit and t.charged then return nil end
 	local waited = max(now - t.ready, 0)
@@ -69,8 +69,7 @@ local function start(t, L, claim, first, charge)
 	if t.timeout then t.deadline = now + floor(t.timeout / 1000) end
 	touch(t)
 	event(t, 'claimed')
-	local text = pack_task(t)
-	return { packed = text, text = text .. t.hist, waited = waited, deadline = t.deadline and str(t.deadline) }
+	return { packed = pack_task(t), hist = t.hist, waited = waited, deadline = t.deadline and str(t.deadline) }
 end
 
 -- room is how many uncharged tasks may start now under a limit that is open.
@@ -109,15 +108,23 @@ local function start_run(pick, L, ids, n, first)
 	for i, id in ipairs(ids) do
 		if i > n or gift.bytes >= MOUTHFUL then break end
 		local raw = tasks[id] == nil and raws[i]
-		local one = raw and like[raw]
+		local shape, next, parent
+		if raw then shape, next, parent = alike.shape(raw) end
+		local one, hot = raw and like[shape]
 		if one then
+			hot = alike.cast(one.mould, next, parent)
 			local n = #strings
-			strings[n + 1], strings[n + 2] = P .. 't:' .. id, one.text
+			strings[n + 1], strings[n + 2] = P .. 't:' .. id, hot .. one.hist
 			notice_task(id)
 		else
-			one = start(task(id, raw), L, pick.claim, first and i == 1, charge)
+			local t = task(id, raw)
+			one = start(t, L, pick.claim, first and i == 1, charge)
 			if not one then break end
-			if raw and i > 1 then like[raw] = one end
+			hot = one.packed
+			if raw and i > 1 and t.next == (next or nil) and t.parent == (parent or nil) then
+				one.mould = alike.mould(hot, t.next, t.parent)
+				like[shape] = one.mould and one
+			end
 		end
 		taken, waited = i, waited + one.waited
 		if one.deadline then
@@ -126,7 +133,7 @@ local function start_run(pick, L, ids, n, first)
 		end
 		holds[2 * i - 1], holds[2 * i] = '0', id
 		if (i - 1) % PIECE == 0 then submitted = read_items(ids, i, min(n, #ids)) end
-		gifts.add(gift, id, one.packed, submitted[(i - 1) % PIECE + 1])
+		gifts.add(gift, id, hot, submitted[(i - 1) % PIECE + 1])
 	end
 	if taken > 0 and l then take_slots(l, L.limit, taken) end
 	batch('MSET', nil, strings)

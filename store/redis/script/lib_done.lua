@@ -1,21 +1,23 @@
--- Ending many runs that are alike. Most runs end as done, of a task that nothing else hangs on but its group. What their ends take out
--- of indexes, and put into them, is written at once: nothing here reads it before.
+-- Ending many runs that are alike. Most runs end as done, of a task that nothing else hangs on but its group, or but a limit, a parent and a task
+-- that follows. What their ends take out of indexes, and put into them, is written at once: nothing here reads it before.
 local complete_all
 
 do -- Lua bounds how many names one scope may have
 
 local STRIDE = 4 -- of what a request tells of a run: id, epoch, nonce, and its outcome: false for done, a text for done with that result
 
-local unheld, undue, expiring, strings, sums, staged
-local like -- what became of records, by what they were: tasks that were claimed in one call are often the same but for the id
+local unheld, undue, expiring, strings, sums, staged, freed
+local follows -- what has ended that is followed, or has a parent: see lib_follow.lua
+local awaken  -- parents that are still to be told
+local like -- what became of records, by their shape: tasks that were claimed in one call are often alike
 local seen -- ids that have been in this call
 
 local function forget()
-	unheld, undue, expiring, strings, sums, staged, like = {}, {}, {}, {}, {}, {}, {}
+	unheld, undue, expiring, strings, sums, staged, freed, follows, awaken, like = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 end
 
 local function unbound(t)
-	return not (t.staged or t.asked or t.parent or t.next or t.key or t.limit or t.order or t.startby or t.keeps)
+	return not (t.staged or t.asked or t.key or t.order or t.startby or t.keeps or t.group and (t.parent or t.next))
 		and (t.inbox or 0) == 0 and (t.group or (t.keep or 0) ~= 0)
 end
 
@@ -27,11 +29,11 @@ local function sum_of(t)
 	return sum
 end
 
--- finish_plain is settle for such a one, without its indexes. It returns what is the same for another with the same record.
+-- finish_plain is settle for such a one, without its indexes. It returns what is the same for another whose record is alike.
 local function finish_plain(t, result)
 	local one = {
 		epoch = t.epoch, nonce = t.nonce, worker = t.worker, overdue = t.deadline, sum = sum_of(t), ran = max(now - t.start, 0),
-		result = result and true, group = group(t.group) and t.group, stage = t.stage,
+		result = result and true, group = group(t.group) and t.group, stage = t.stage, limit = t.limit,
 	}
 	event(t, 'ended')
 	t.sepoch, t.snonce, t.skind = t.epoch, t.nonce, 'done'
@@ -39,12 +41,12 @@ local function finish_plain(t, result)
 	t.state, t.ended, t.result = 'done', now, one.result or t.result
 	if one.group then
 		t.stage = ENDED
-	elseif not t.group and t.keep > 0 then
+	elseif not t.group and not t.next and t.keep > 0 then
 		t.expire = now + max(floor(t.keep / 1000), T.horizon)
 		one.expire = str(t.expire)
 	end
 	touch(t)
-	one.text = pack_task(t) .. t.hist
+	one.hist, one.mould = t.hist, alike.mould(pack_task(t), t.next, t.parent)
 	return one
 end
 
@@ -61,7 +63,7 @@ local function index_member(id, one)
 end
 
 -- index notes what the end of a task changes beside its record.
-local function index(id, one, result)
+local function index(id, one, result, next, parent)
 	local list = unheld[one.worker]
 	if not list then
 		list = {}
@@ -78,6 +80,11 @@ local function index(id, one, result)
 		strings[n + 1], strings[n + 2] = P .. 'r:' .. id, result
 	end
 	if one.group then index_member(id, one) end
+	if one.limit then freed[one.limit] = (freed[one.limit] or 0) + 1 end
+	if next or parent then
+		follows[#follows + 1] = { id = id, next = next, parent = parent }
+		if parent then awaken[parent] = true end
+	end
 	local sum = one.sum
 	sum.done, sum.ran = sum.done + 1, sum.ran + one.ran
 end
@@ -111,6 +118,8 @@ local function flush_plain()
 		end
 	end
 	for id, ended in pairs(staged) do close_members(id, ended) end
+	for key, n in pairs(freed) do give_back(key, n) end
+	follow_all(follows)
 	forget()
 end
 
@@ -143,21 +152,22 @@ end
 
 -- complete_done is complete for what is mostly so; nil: it is not so here, and nothing was done. What comes twice is not.
 local function complete_done(id, epoch, nonce, result, key, raw)
-	if not raw or seen[id] or tasks[id] ~= nil then return nil end
+	if not raw or seen[id] or tasks[id] ~= nil or awaken[id] then return nil end
 	seen[id] = true
-	local one = like[raw]
+	local shape, next, parent = alike.shape(raw)
+	local one = like[shape]
 	if one and one.epoch == epoch and one.nonce == nonce and one.result == (result and true) then
 		local n = #strings
-		strings[n + 1], strings[n + 2] = key, one.text
+		strings[n + 1], strings[n + 2] = key, alike.cast(one.mould, next, parent) .. one.hist
 		notice_task(id)
-		index(id, one, result)
+		index(id, one, result, next, parent)
 		return true
 	end
 	local t = task(id, raw)
 	if t.corrupt or t.state ~= 'running' or t.epoch ~= epoch or t.nonce ~= nonce or not unbound(t) then return nil end
 	one = finish_plain(t, result)
-	index(id, one, result)
-	like[raw] = one
+	index(id, one, result, t.next, t.parent)
+	if one.mould and t.next == (next or nil) and t.parent == (parent or nil) then like[shape] = one end
 	return true
 end
 

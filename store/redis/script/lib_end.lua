@@ -40,8 +40,9 @@ local function strip(t)
 	end
 end
 
--- may_expire sets when a task is removed, once nothing holds it back: the task that follows its ending and may yet run, its group.
-local function may_expire(t)
+-- may_expire sets when a task is removed, once nothing holds it back: the task that follows its ending and may yet run, its group. Into later goes
+-- what the caller writes, if it is given.
+local function may_expire(t, later)
 	if t.state ~= 'done' and t.state ~= 'cancelled' or t.expire then return end
 	if t.next then
 		local following = task(t.next)
@@ -52,7 +53,12 @@ local function may_expire(t)
 	if keep == 0 then strip(t) end
 	if keep >= 0 then
 		t.expire = t.ended + max(floor(keep / 1000), T.horizon)
-		call('ZADD', P .. 'expiry', str(t.expire), t.id)
+		if later then
+			local n = #later
+			later[n + 1], later[n + 2] = str(t.expire), t.id
+		else
+			call('ZADD', P .. 'expiry', str(t.expire), t.id)
+		end
 	end
 	change(t)
 end

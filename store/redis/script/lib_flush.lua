@@ -1,11 +1,11 @@
 -- flush writes what the step has changed, and tells those who watch. It is the last thing that a script does.
 local function flush()
-	flush_tasks()
-	flush_groups()
-	flush_lanes()
-	flush_limits()
-	flush_sums()
-	flush_notices()
+	flushes.tasks()
+	flushes.groups()
+	flushes.lanes()
+	flushes.limits()
+	flushes.sums()
+	flushes.notices()
 end
 
 -- answer ends a step. What was submitted of tasks follows the answer as it is stored: it need not be packed once more. Without a result there is

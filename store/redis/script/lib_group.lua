@@ -17,7 +17,7 @@ change_group = function(g)
 	dirty_groups[g.id] = g
 end
 
-local function flush_groups()
+flushes.groups = function()
 	if not next(dirty_groups) then return end
 	for _, g in pairs(dirty_groups) do
 		if not g.removed then

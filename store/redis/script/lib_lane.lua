@@ -255,7 +255,7 @@ local function dequeue(t)
 	if L then unready(L, member(t)) end
 end
 
-local function flush_lanes()
+flushes.lanes = function()
 	if not next(dirty_lanes) then return end
 	for _, L in pairs(dirty_lanes) do
 		call('HSET', P .. 'lanes:' .. L.queue, L.name, pack({

@@ -12,7 +12,7 @@ end
 
 local function change_limit(key) dirty_limits[key] = true end
 
-local function flush_limits()
+flushes.limits = function()
 	if not next(dirty_limits) then return end
 	for key in pairs(dirty_limits) do
 		local l = limits[key]
@@ -105,6 +105,16 @@ local function take(t)
 	for i, r in ipairs(l.rates or {}) do l.tats[i] = max(l.tats[i], now) + r.step end
 end
 
+-- give_back takes so many slots of a limit back.
+local function give_back(key, n)
+	local l = limit(key)
+	l.running = max(l.running - n, 0)
+	change_limit(key)
+	if not l.set then return end
+	unshut(key)
+	notice_all()
+end
+
 -- give takes a task's slot back.
 local function give(t)
 	if t.order then
@@ -112,14 +122,7 @@ local function give(t)
 		unline(t)
 		notice_work(t.queue)
 	end
-	if not t.limit then return end
-	local l = limit(t.limit)
-	l.running = max(l.running - 1, 0)
-	change_limit(t.limit)
-	if l.set then
-		unshut(t.limit)
-		notice_all()
-	end
+	if t.limit then give_back(t.limit, 1) end
 end
 
 local function join_line(t)

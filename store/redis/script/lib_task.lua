@@ -118,7 +118,49 @@ local function pack_task(t)
 	return text
 end
 
-local function flush_tasks()
+-- alike is about records that are the same but for the ids of other tasks in them: of the one that follows, and of the parent. Tasks that were
+-- submitted, claimed or ended together are mostly so, and what a step makes of one of them it makes of the others. It is one name: Lua bounds
+-- how many there may be.
+local alike = {}
+
+do
+
+local NEXT, PARENT = '\164next\176', '\166parent\176' -- as msgpack writes the names, and that 16 bytes follow
+
+-- shape returns a record without these ids, the ids, and behind which byte each stands; without its ids a record tells which others are like it.
+alike.shape = function(raw)
+	local _, n = raw:find(NEXT, 1, true)
+	local _, p = raw:find(PARENT, 1, true)
+	if n and p and (n < p and p < n + 24 or p < n and n < p + 22) then return raw end -- one inside the other: it is something else
+	local next, parent = n and sub(raw, n + 1, n + 16), p and sub(raw, p + 1, p + 16)
+	if not n and not p then return raw end
+	local first, second = n or p, n and p
+	if second and second < first then first, second = second, first end
+	if not second then return sub(raw, 1, first) .. sub(raw, first + 17), next, parent, n, p end
+	return sub(raw, 1, first) .. sub(raw, first + 17, second) .. sub(raw, second + 17), next, parent, n, p
+end
+
+-- mould takes a record apart so that it can be made again with other ids; nil if these ids are not found where they are looked for.
+alike.mould = function(text, next, parent)
+	local _, has_next, has_parent, n, p = alike.shape(text)
+	if (has_next or nil) ~= next or (has_parent or nil) ~= parent then return nil end
+	if not n and not p then return { text } end
+	if not n or not p then return { sub(text, 1, n or p), sub(text, (n or p) + 17) } end
+	local first, second = min(n, p), max(n, p)
+	return { sub(text, 1, first), sub(text, first + 17, second), sub(text, second + 17), parent_first = p < n }
+end
+
+-- cast makes a record of a mould and ids.
+alike.cast = function(m, next, parent)
+	if not m[2] then return m[1] end
+	if not m[3] then return m[1] .. (next or parent) .. m[2] end
+	if m.parent_first then return m[1] .. parent .. m[2] .. next .. m[3] end
+	return m[1] .. next .. m[2] .. parent .. m[3]
+end
+
+end
+
+flushes.tasks = function()
 	if not next(dirty_tasks) then return end
 	local list = {}
 	for id, t in pairs(dirty_tasks) do

@@ -1,0 +1,139 @@
+-- What follows from ends that came together: tasks that begin when another has ended, parents that are woken, records that may be removed.
+-- What that takes is read at once, and written at once: nothing here reads it before.
+local follow_all
+
+do -- Lua bounds how many names one scope may have
+
+local ONEND = '\165onend' -- as msgpack writes the name
+
+local raws -- what was read of tasks that follow and of parents
+local strings, ids, lines, expiring
+local begun -- tasks that were made of what follows, by its text
+local past  -- parents that may be removed, by their shape
+local told  -- parents that were found to be past
+
+-- line_of notes that ready tasks like one belong into its lane, and returns where.
+local function line_of(t)
+	local line = { t = t, name = lane_name(t, false), list = {}, place = sub(member(t), 1, -17) }
+	lines[#lines + 1] = line
+	return line
+end
+
+-- add_one makes a task that follows, of its item. It returns what is the same for another of the same item but for the ids; nil if it is not
+-- ready as soon as it is stored, or if more hangs on it than its parent.
+local function add_one(id, item)
+	if item.key or item.order or item.startby or item.delay or item.due then return nil end
+	local t = from_item(item)
+	t.id, t.made, t.due, t.ready, t.state = id, now, now, now, 'ready'
+	tasks[id] = t
+	touch(t)
+	local like = { t = t, line = line_of(t), hot = alike.mould(pack_task(t), t.next, t.parent), item = pack(item) }
+	like.cold = alike.mould(like.item, item.next, item.parent)
+	return like
+end
+
+-- index notes where a task that follows belongs.
+local function index(id, parent, item, like)
+	local n, list = #ids, like.line.list
+	strings[#strings + 1], strings[#strings + 2] = P .. 'c:' .. id, item
+	ids[n + 1], ids[n + 2] = '0', id
+	list[#list + 1], list[#list + 2] = '0', like.line.place .. id
+	call('ZADD', P .. 'kids:' .. parent, '0', id)
+	stat(like.t, 'submitted')
+	tally(like.t.queue, 'total', 1)
+	tally(like.t.queue, 'ready', 1)
+end
+
+-- add stores a task that follows another, of what was submitted of it with that one. It returns whether that waits now.
+local function add(id, onend, parent)
+	local like = begun[onend]
+	if like then
+		strings[#strings + 1], strings[#strings + 2] = P .. 't:' .. id, alike.cast(like.hot, nil, parent)
+		notice_task(id)
+		index(id, parent, alike.cast(like.cold, nil, parent), like)
+		return true
+	end
+	local item = unpack_(onend)
+	item.parent, item.group = parent, nil
+	like = add_one(id, item)
+	if not like then
+		submit_item(id, item, nil, true)
+		return false
+	end
+	index(id, parent, like.item, like)
+	if not item.next and like.hot and like.cold then begun[onend] = like end
+	return true
+end
+
+-- onend_of reads of what was submitted of a task what follows it, and nothing else if that is found by its name.
+local function onend_of(raw)
+	if not raw then return nil end
+	local _, at = raw:find(ONEND, 1, true)
+	if at and not raw:find(ONEND, at, true) then
+		local ok, _, onend = pcall(unpack_one, raw, at)
+		if ok and type(onend) == 'string' then return onend end
+	end
+	local ok, had = pcall(unpack_, raw)
+	return ok and type(had) == 'table' and had.onend
+end
+
+-- begin_next stores the task that follows another, unless it is there. raw is what was submitted of the one that has ended.
+local function begin_next(one, raw)
+	local onend = onend_of(raw)
+	local unknown = tasks[one.next] == nil and not raws[one.next]
+	if onend and unknown and add(one.next, onend, one.id) then return end
+	may_expire(task(one.id), expiring)
+end
+
+-- ended tells a parent that a task of its own has ended.
+local function ended(one)
+	local id = one.parent
+	if told[id] then return end
+	local raw = tasks[id] == nil and raws[id]
+	local shape, next, parent
+	if raw then shape, next, parent = alike.shape(raw) end
+	local like = raw and past[shape]
+	if like and next == one.id then
+		strings[#strings + 1], strings[#strings + 2] = P .. 't:' .. id, alike.cast(like.mould, next, parent) .. like.hist
+		expiring[#expiring + 1], expiring[#expiring + 2] = like.expire, id
+		told[id] = true
+		return
+	end
+	local p = task(id, raw or nil)
+	wake(id)
+	if not p or p.corrupt or p.next ~= one.id or not terminal(p.state) or p.expire then return end
+	may_expire(p, expiring)
+	if raw and p.expire and next == p.next and (parent or nil) == p.parent then
+		like = { mould = alike.mould(pack_task(p), p.next, p.parent), hist = p.hist or '', expire = str(p.expire) }
+		past[shape] = like.mould and not p.stripped and like
+	end
+end
+
+-- read_ahead reads what there is of tasks that follow, and of parents. It returns what was submitted of the tasks that are followed, by their number.
+local function read_ahead(list)
+	local keys, numbers, wanted, items = {}, {}, {}, {}
+	for i, one in ipairs(list) do
+		if one.next then keys[#keys + 1], numbers[#numbers + 1], wanted[#wanted + 1] = P .. 'c:' .. one.id, i, one.next end
+		if one.parent then wanted[#wanted + 1] = one.parent end
+	end
+	for i, raw in ipairs(fetch(wanted)) do raws[wanted[i]] = raw end
+	for i, raw in ipairs(#keys > 0 and call('MGET', unpack(keys)) or {}) do items[numbers[i]] = raw end
+	return items
+end
+
+-- follow_all sees to what follows from ends, in their order: {id, next, parent}, of which one may be missing.
+follow_all = function(list)
+	if #list == 0 then return end
+	raws, strings, ids, lines, expiring, begun, past, told = {}, {}, {}, {}, {}, {}, {}, {}
+	local items = read_ahead(list)
+	for i, one in ipairs(list) do
+		if one.next then begin_next(one, items[i]) end
+		if one.parent then ended(one) end
+	end
+	batch('MSET', nil, strings)
+	batch('ZADD', P .. 'all', ids)
+	batch('ZADD', P .. 'expiry', expiring)
+	for _, line in ipairs(lines) do enqueue_all(line.t, line.list, line.name) end
+end
+
+end
