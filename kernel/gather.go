@@ -1,12 +1,9 @@
 package kernel
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 )
@@ -32,11 +29,12 @@ type gather[I, O any] struct {
 	flying int // how many batches are under way, or about to be
 	last   int // how many items the last batch had
 	want   int // how many there are if those of it come back
-	queue  []*ticket[I, O]
+	queue  queue[*ticket[I, O]]
 }
 
 type ticket[I, O any] struct {
 	item   I
+	of     string
 	answer O
 	done   bool
 	taken  bool
@@ -48,12 +46,13 @@ type ticket[I, O any] struct {
 func (g *gather[I, O]) do(ctx context.Context, item I) (O, error) {
 	t := &ticket[I, O]{item: item, signal: g.env.NewSignal()}
 	g.mu.Lock()
-	g.queue = append(g.queue, t)
+	t.of = g.name(item)
+	g.queue.push(t.of, t)
 	if g.flying == 0 || g.splits() {
 		g.flying++
 		g.crew.Go(g.drain)
 	}
-	full := g.full != nil && len(g.queue) == g.want
+	full := g.full != nil && g.queue.len() == g.want
 	g.mu.Unlock()
 	if full {
 		g.full.Notify()
@@ -67,7 +66,7 @@ func (g *gather[I, O]) do(ctx context.Context, item I) (O, error) {
 		}
 		if ctx.Err() != nil {
 			taken := t.taken
-			g.drop(t)
+			g.queue.drop(t.of, t)
 			g.mu.Unlock()
 			var none O
 			if taken {
@@ -79,70 +78,28 @@ func (g *gather[I, O]) do(ctx context.Context, item I) (O, error) {
 	}
 }
 
+func (g *gather[I, O]) name(item I) string {
+	if g.of == nil {
+		return ""
+	}
+	return g.of(item)
+}
+
 // splits reports whether a second batch should go now. g.mu is held.
-func (g *gather[I, O]) splits() bool { return g.split > 0 && g.flying == 1 && len(g.queue) >= g.split }
+func (g *gather[I, O]) splits() bool { return g.split > 0 && g.flying == 1 && g.queue.len() >= g.split }
 
 // waits reports whether items are there that were not taken: a flush of them follows, by itself.
 func (g *gather[I, O]) waits() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.queue) > 0
+	return g.queue.len() > 0
 }
 
 // crowded reports whether more wait than the next batch takes.
 func (g *gather[I, O]) crowded() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.queue) >= g.limit
-}
-
-// take takes the next n out of the queue. g.mu is held.
-func (g *gather[I, O]) take(n int) []*ticket[I, O] {
-	if g.of == nil || n == len(g.queue) {
-		batch := g.queue[:n:n]
-		g.queue = g.queue[n:]
-		return batch
-	}
-	waiting := map[string]int{}
-	for _, t := range g.queue {
-		waiting[g.of(t.item)]++
-	}
-	share := shares(waiting, n)
-	batch, rest := make([]*ticket[I, O], 0, n), g.queue[:0]
-	for _, t := range g.queue {
-		if of := g.of(t.item); share[of] > 0 {
-			share[of]--
-			batch = append(batch, t)
-		} else {
-			rest = append(rest, t)
-		}
-	}
-	clear(g.queue[len(rest):])
-	g.queue = rest
-	return batch
-}
-
-// shares deals n out among those who wait: the same to each, and what some do not need to the others.
-func shares(waiting map[string]int, n int) map[string]int {
-	names := slices.SortedFunc(maps.Keys(waiting), func(a, b string) int {
-		return cmp.Or(cmp.Compare(waiting[a], waiting[b]), cmp.Compare(a, b))
-	})
-	share := map[string]int{}
-	for i, name := range names {
-		share[name] = min(waiting[name], n/(len(names)-i))
-		n -= share[name]
-	}
-	return share
-}
-
-// drop takes a ticket out of the queue, if it still waits there.
-func (g *gather[I, O]) drop(t *ticket[I, O]) {
-	for i, q := range g.queue {
-		if q == t {
-			g.queue = append(g.queue[:i], g.queue[i+1:]...)
-			return
-		}
-	}
+	return g.queue.len() >= g.limit
 }
 
 // drain flushes batch after batch until nothing waits. Those who were answered together come back together: they are let go
@@ -151,19 +108,19 @@ func (g *gather[I, O]) drain() {
 	for took := time.Duration(0); ; {
 		g.rejoin(took)
 		g.mu.Lock()
-		if len(g.queue) == 0 {
+		if g.queue.len() == 0 {
 			g.flying--
 			g.mu.Unlock()
 			return
 		}
-		n := min(len(g.queue), g.limit)
+		n := min(g.queue.len(), g.limit)
 		if g.splits() {
 			n = (n + 1) / 2
 			g.flying++
 			g.crew.Go(g.drain)
 		}
 		g.last = n
-		batch := g.take(n)
+		batch := g.queue.take(n)
 		items := make([]I, n)
 		for i, t := range batch {
 			t.taken = true
@@ -177,7 +134,7 @@ func (g *gather[I, O]) drain() {
 		for i, t := range batch {
 			t.answer, t.done = answers[i], true
 		}
-		g.want = len(g.queue) + n
+		g.want = g.queue.len() + n
 		g.mu.Unlock()
 		for _, t := range batch {
 			t.signal.Notify()
@@ -202,7 +159,7 @@ func (g *gather[I, O]) rejoin(took time.Duration) {
 	before := -1 // how many there were at the last look, once one has come back
 	for part := rest / rejoinParts; rest > 0; rest -= part {
 		g.mu.Lock()
-		n, want, last := len(g.queue), g.want, g.last
+		n, want, last := g.queue.len(), g.want, g.last
 		g.mu.Unlock()
 		if n >= want || n == before {
 			return
