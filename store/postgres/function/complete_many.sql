@@ -12,7 +12,7 @@ begin
 	end if;
 	perform note_slots();
 	if req ? 'quick' then
-		plain := complete_plain(req->'items', now);
+		plain := complete_items(req->'items', now);
 		if req ? 'brief' and cardinality(plain) = n then
 			perform give_noted();
 			return null;
@@ -29,23 +29,38 @@ begin
 	return to_jsonb(res);
 end $$;
 
--- parents_of lists the parents of several tasks: those among them that one wakes must end in their turn.
-create or replace function parents_of(ids uuid[]) returns uuid[] language plpgsql stable as $$
+-- complete_items is complete_plain of the items that say quick.
+create or replace function complete_items(items jsonb, now bigint) returns uuid[] language plpgsql as $$
+declare
+	all_ids constant uuid[] := array(select (e->>'id')::uuid from jsonb_array_elements(items) e);
+	parents uuid[] := '{}';
+	ids uuid[];
+	epochs bigint[];
+	nonces uuid[];
+	results bytea[];
+	reasons text[];
+	wrotes jsonb[];
+	stands jsonb[];
 begin
-	if cardinality(ids) < 2 then
-		return '{}';
+	if cardinality(all_ids) > 1 then
+		parents := array(select t.parent from task t where t.id = any (all_ids) and t.parent = any (all_ids));
 	end if;
-	return array(select t.parent from task t where t.id = any (ids) and t.parent is not null);
+	select array_agg(x.id order by x.id), array_agg(x.epoch order by x.id), array_agg(x.nonce order by x.id), array_agg(bytes(x.out->>'result') order by x.id),
+		array_agg(x.out->>'reason' order by x.id), array_agg(x.out->'entries' order by x.id), array_agg(x.out->'progress' order by x.id)
+	into ids, epochs, nonces, results, reasons, wrotes, stands
+	from jsonb_to_recordset(items) as x (id uuid, epoch bigint, nonce uuid, quick boolean, "out" jsonb) where x.quick;
+	return complete_plain(ids, epochs, nonces, results, reasons, wrotes, stands, parents, now);
 end $$;
 
 -- complete_plain ends runs that are done and bring nothing but a result, entries and progress, of tasks on which nothing else hangs but a
--- group, a limit, a task that follows and a parent that has ended: the items that say quick. Each of their ids occurs once, and they are locked in
--- the order of ids. A group is written once for all of its members, after them, in the same order; slots are noted. It returns those it ended;
--- the others take the long road, which is end_task.
-create or replace function complete_plain(items jsonb, now bigint) returns uuid[] language plpgsql as $$
+-- group, a limit, a task that follows and a parent that has ended. They come as arrays in the order of ids, each id once, and are locked in that
+-- order; parents are those that one of them wakes: these must end in their turn. A group is written once for all of its members, after them, in the
+-- same order; slots are noted. It returns those it ended; the others take the long road, which is end_task.
+create or replace function complete_plain(
+	ids uuid[], epochs bigint[], nonces uuid[], results bytea[], reasons text[], wrotes jsonb[], stands jsonb[], parents uuid[], now bigint
+) returns uuid[] language plpgsql as $$
 declare
 	horizon constant bigint := current_setting('outlast.horizon')::bigint;
-	parents constant uuid[] := parents_of(array(select (e->>'id')::uuid from jsonb_array_elements(items) e));
 	runs constant text := 'running'; -- no constant where it is used: rows are found by their ids, never through an index of all that run
 	took uuid[];
 	sums jsonb;
@@ -54,11 +69,8 @@ declare
 	heirs uuid[]; -- those that have a parent
 	elders uuid[]; -- and that
 begin
-	with i as materialized (
-		select x.id, x.epoch, x.nonce, x.out->>'reason' as reason, x.out->>'result' as result, x.out->'entries' as wrote, x.out->'progress' as stand
-		from jsonb_to_recordset(items) as x (id uuid, epoch bigint, nonce uuid, quick boolean, "out" jsonb) where x.quick order by x.id
-	), gone as (
-		delete from task t using i
+	with gone as (
+		delete from task t using unnest(ids, epochs, nonces, results, reasons, wrotes, stands) as i (id, epoch, nonce, result, reason, wrote, stand)
 		where t.id = i.id and t.id <> all (parents) and t.state = runs and t.epoch = i.epoch and t.nonce = i.nonce and t.staged is null
 			and t.ukey = '' and t.ord = '' and not t.keeps and not t.failing and not t.inbox and not ((t.entries or i.wrote is not null) and t.retention = 0)
 			and (t.parent is null or not exists (select 1 from task p where p.id = t.parent))
@@ -75,7 +87,7 @@ begin
 			now, now, case when retention >= 0 and grp is null and not follows then now + greatest(retention, horizon) end,
 			case when stand is null then progress_done else (stand->>0)::bigint end, case when stand is null then progress_total else (stand->>1)::bigint end,
 			case when stand is null then progress_note else bytes(stand->>2) end, case when stand is null then progress_at else now end,
-			case when retention <> 0 or grp is not null or follows then bytes(outcome) end,
+			case when retention <> 0 or grp is not null or follows then outcome end,
 			case when retention <> 0 or grp is not null or follows then add_event(history, now, 'ended', epoch, worker, coalesce(why, '')) else '[]' end,
 			kind, queue, lane, lim, flag, ord, priority, rank, turn, timeout, owned, grp, case when grp is null then 0 else 3 end, line, parent, ukey, ufor, fingerprint, retention, follows,
 			entries or exists (select 1 from jsonb_array_elements(wrote) e where e->>1 is not null)
