@@ -203,69 +203,81 @@ func togetherMembers(t *testing.T, w *world) {
 
 // togetherAlike runs tasks that are the same but for their ids, those of their parents and those of the tasks that follow them, all in the same
 // calls. What they were given looks here and there like names and ids of a record.
-func togetherAlike(t *testing.T, w *world) {
+func togetherAlike(_ *testing.T, w *world) {
 	k := w.join()
-	const n = 6
-	w.limit(store.Limit{Key: "slot", Running: 2 * n})
+	w.limit(store.Limit{Key: "slot", Running: 100})
 	for _, args := range []string{"args", "\xa5onend\xa4next\xb0ABCDEFGHIJKLMNOP\xa6parent\xb0ABCDEFGHIJKLMNOP"} {
-		parents := make([]store.Task, n)
-		for i := range parents {
-			parents[i] = k.start(retain(-1))
-			k.park(parents[i])
-		}
-		specs := w.specs(n, retain(w.units(30)), limited("slot"), func(s *store.Spec) {
+		specs := w.specs(6, retain(w.units(30)), limited("slot"), func(s *store.Spec) {
 			s.Args, s.OnEnd = []byte(args), &store.Spec{Kind: after, Queue: queue, Args: []byte(args), Retention: w.units(30)}
 		})
-		nexts := make([]store.Spec, n)
 		for i := range specs {
-			specs[i].Parent = parents[i].ID
-			nexts[i] = *specs[i].OnEnd
-			nexts[i].ID, nexts[i].Parent = store.OnEndID(specs[i].ID, 0), specs[i].ID
+			parent := k.start(retain(-1))
+			k.park(parent)
+			specs[i].Parent = parent.ID
 		}
 		w.submit(specs...)
-		tasks := k.claim(n, kind)
-		w.alike(tasks, specs, store.Running, 1)
-		if got := w.inUse("slot"); got != n {
-			t.Errorf("%d slots are taken, want %d", got, n)
-		}
-		k.ended(tasks, nil)
-		w.alike(tasks, specs, store.Done, 2)
-		if got := w.inUse("slot"); got != 0 {
-			t.Errorf("%d slots are taken after the end, want none", got)
-		}
-		for _, p := range parents {
-			if got := w.in(p.ID, store.Ready); got.Wakes != 1 {
-				t.Errorf("a parent was woken %d times, want once", got.Wakes)
-			}
-		}
-		w.queued(2*n, 0)
-		followers := k.claim(n, after)
-		w.queued(n, n)
-		w.alike(followers, nexts, store.Running, 1)
-		// A child of the last one ends with the followers of the others: it is no follower.
-		other := k.start(func(s *store.Spec) { s.Kind, s.Parent = closing, specs[n-1].ID })
-		last := slices.IndexFunc(followers, func(t store.Task) bool { return t.ID == nexts[n-1].ID })
-		k.ended(append(slices.Delete(slices.Clone(followers), last, last+1), other), nil)
-		if got := w.in(specs[n-1].ID, store.Done); !got.ExpireAt.IsZero() {
-			t.Errorf("ExpireAt = %v, want none before what follows has ended", got.ExpireAt)
-		}
-		k.ended(followers[last:last+1], nil)
-		w.alike(followers, nexts, store.Done, 2)
-		for _, s := range specs {
-			if got := w.in(s.ID, store.Done); !w.near(got.ExpireAt, got.EndedAt.Add(max(s.Retention, w.timing.Horizon))) {
-				t.Errorf("ExpireAt = %v, ended at %v, want it %v later", got.ExpireAt, got.EndedAt, max(s.Retention, w.timing.Horizon))
-			}
-		}
-		k.ended(k.claim(n, kind), nil)
+		k.alikeEnd(specs)
+		nexts := k.alikeFollow(specs)
+		k.ended(k.claim(len(specs), kind), nil) // the parents
 		w.queued(0, 0)
 		w.live(61) // also those that have ended last
 		w.prune()
 		for i := range specs {
 			if w.exists(specs[i].ID) || w.exists(nexts[i].ID) {
-				t.Errorf("task %d or what followed it was not removed in its time", i)
+				w.t.Errorf("task %d or what followed it was not removed in its time", i)
 			}
 		}
 	}
+}
+
+// alikeEnd claims and ends such tasks.
+func (k *worker) alikeEnd(specs []store.Spec) {
+	k.w.t.Helper()
+	w, n := k.w, len(specs)
+	tasks := k.claim(n, kind)
+	w.alike(tasks, specs, store.Running, 1)
+	if got := w.inUse("slot"); got != n {
+		w.t.Errorf("%d slots are taken, want %d", got, n)
+	}
+	k.ended(tasks, nil)
+	w.alike(tasks, specs, store.Done, 2)
+	if got := w.inUse("slot"); got != 0 {
+		w.t.Errorf("%d slots are taken after the end, want none", got)
+	}
+	for _, s := range specs {
+		if got := w.in(s.Parent, store.Ready); got.Wakes != 1 {
+			w.t.Errorf("a parent was woken %d times, want once", got.Wakes)
+		}
+	}
+	w.queued(2*int64(n), 0)
+}
+
+// alikeFollow claims and ends what follows them, and returns it. A child of the last one ends with the followers of the others: it is no follower.
+func (k *worker) alikeFollow(specs []store.Spec) []store.Spec {
+	k.w.t.Helper()
+	w, n := k.w, len(specs)
+	nexts := make([]store.Spec, n)
+	for i := range specs {
+		nexts[i] = *specs[i].OnEnd
+		nexts[i].ID, nexts[i].Parent = store.OnEndID(specs[i].ID, 0), specs[i].ID
+	}
+	followers := k.claim(n, after)
+	w.queued(int64(n), int64(n))
+	w.alike(followers, nexts, store.Running, 1)
+	other := k.start(func(s *store.Spec) { s.Kind, s.Parent = closing, specs[n-1].ID })
+	last := slices.IndexFunc(followers, func(t store.Task) bool { return t.ID == nexts[n-1].ID })
+	k.ended(append(slices.Delete(slices.Clone(followers), last, last+1), other), nil)
+	if got := w.in(specs[n-1].ID, store.Done); !got.ExpireAt.IsZero() {
+		w.t.Errorf("ExpireAt = %v, want none before what follows has ended", got.ExpireAt)
+	}
+	k.ended(followers[last:last+1], nil)
+	w.alike(followers, nexts, store.Done, 2)
+	for _, s := range specs {
+		if got := w.in(s.ID, store.Done); !w.near(got.ExpireAt, got.EndedAt.Add(max(s.Retention, w.timing.Horizon))) {
+			w.t.Errorf("ExpireAt = %v, ended at %v, want it %v later", got.ExpireAt, got.EndedAt, max(s.Retention, w.timing.Horizon))
+		}
+	}
+	return nexts
 }
 
 // alike compares tasks, as they were claimed and as they are stored, with what was submitted of them.

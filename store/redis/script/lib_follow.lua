@@ -12,10 +12,15 @@ local begun -- tasks that were made of what follows, by its text
 local past  -- parents that may be removed, by their shape
 local told  -- parents that were found to be past
 
--- line_of notes that ready tasks like one belong into its lane, and returns where.
+-- line_of returns where ready tasks like one are noted that belong into its lane.
 local function line_of(t)
-	local line = { t = t, name = lane_name(t, false), list = {}, place = sub(member(t), 1, -17) }
-	lines[#lines + 1] = line
+	local name, place = lane_name(t, false), sub(member(t), 1, -17)
+	local key = t.queue .. '\0' .. name .. '\0' .. place
+	local line = lines[key]
+	if not line then
+		line = { t = t, name = name, place = place, list = {} }
+		lines[key], lines[#lines + 1] = line, line
+	end
 	return line
 end
 
@@ -27,9 +32,17 @@ local function add_one(id, item)
 	t.id, t.made, t.due, t.ready, t.state = id, now, now, now, 'ready'
 	tasks[id] = t
 	touch(t)
-	local like = { t = t, line = line_of(t), hot = alike.mould(pack_task(t), t.next, t.parent), item = pack(item) }
-	like.cold = alike.mould(like.item, item.next, item.parent)
-	return like
+	return { t = t, line = line_of(t), hot = pack_task(t), item = pack(item) }
+end
+
+-- moulded makes moulds of a task that follows, once another is like it. It returns whether it can be.
+local function moulded(like)
+	if like.moulded == nil then
+		local parent = like.t.parent
+		like.hot, like.cold = alike.mould(like.hot, nil, parent), alike.mould(like.item, nil, parent)
+		like.moulded = like.hot and like.cold and true or false
+	end
+	return like.moulded
 end
 
 -- index notes where a task that follows belongs.
@@ -47,7 +60,7 @@ end
 -- add stores a task that follows another, of what was submitted of it with that one. It returns whether that waits now.
 local function add(id, onend, parent)
 	local like = begun[onend]
-	if like then
+	if like and moulded(like) then
 		strings[#strings + 1], strings[#strings + 2] = P .. 't:' .. id, alike.cast(like.hot, nil, parent)
 		notice_task(id)
 		index(id, parent, alike.cast(like.cold, nil, parent), like)
@@ -61,7 +74,7 @@ local function add(id, onend, parent)
 		return false
 	end
 	index(id, parent, like.item, like)
-	if not item.next and like.hot and like.cold then begun[onend] = like end
+	if not item.next then begun[onend] = begun[onend] or like end
 	return true
 end
 
