@@ -68,6 +68,28 @@ func claimOf(worker string, n int) store.ClaimRequest {
 	}
 }
 
+// mustServe opens a store on a server of its own, with a worker w.
+func mustServe(b *testing.B) (*servers.Redis, *redis.Store) {
+	b.Helper()
+	server := servers.NewRedis(b, servers.RedisConfig{})
+	s, err := redis.Open(b.Context(), server.URL(), redis.Config{Log: quiet()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	mustJoin(b, s, "w")
+	return server, s
+}
+
+// allDone completes tasks as done.
+func allDone(tasks []store.Task, result []byte) store.CompleteRequest {
+	var req store.CompleteRequest
+	for i := range tasks {
+		req.Items = append(req.Items, store.Completion{Fence: tasks[i].Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone, Result: result}})
+	}
+	return req
+}
+
 func BenchmarkSubmit(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -94,11 +116,7 @@ func BenchmarkClaimComplete(b *testing.B) {
 				if err != nil || len(res.Tasks) != n {
 					b.Fatalf("Claim took %d tasks, %v, want %d", len(res.Tasks), err, n)
 				}
-				var req store.CompleteRequest
-				for _, t := range res.Tasks {
-					req.Items = append(req.Items, store.Completion{Fence: t.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}})
-				}
-				if _, err := s.Complete(b.Context(), req); err != nil {
+				if _, err := s.Complete(b.Context(), allDone(res.Tasks, nil)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -110,13 +128,7 @@ func BenchmarkClaimComplete(b *testing.B) {
 // BenchmarkFollowed runs tasks with a limit, each of which is followed by another, as calls and their callbacks are: so many of both end in a call,
 // and as many are claimed.
 func BenchmarkFollowed(b *testing.B) {
-	server := servers.NewRedis(b, servers.RedisConfig{})
-	s, err := redis.Open(b.Context(), server.URL(), redis.Config{Log: quiet()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	mustJoin(b, s, "w")
+	server, s := mustServe(b)
 	cpu := func() float64 {
 		info := server.Do("INFO", "cpu")
 		user, _ := strconv.ParseFloat(field(info, "used_cpu_user"), 64)
@@ -142,10 +154,8 @@ func BenchmarkFollowed(b *testing.B) {
 		began, ended := cpu(), 0
 		res, err := s.Claim(b.Context(), claim())
 		for err == nil && len(res.Tasks) > 0 {
-			req := store.CompleteRequest{Claim: new(claim())}
-			for _, t := range res.Tasks {
-				req.Items = append(req.Items, store.Completion{Fence: t.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone, Result: []byte("{}")}})
-			}
+			req := allDone(res.Tasks, []byte("{}"))
+			req.Claim = new(claim())
 			ended += len(req.Items)
 			var answer store.CompleteResult
 			answer, err = s.Complete(b.Context(), req)
@@ -161,13 +171,7 @@ func BenchmarkFollowed(b *testing.B) {
 
 // BenchmarkWaiting tells what a task costs in memory while it waits, and after it has ended.
 func BenchmarkWaiting(b *testing.B) {
-	server := servers.NewRedis(b, servers.RedisConfig{})
-	s, err := redis.Open(b.Context(), server.URL(), redis.Config{Log: quiet()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	mustJoin(b, s, "w")
+	server, s := mustServe(b)
 	used := func() float64 {
 		n, err := strconv.ParseFloat(field(server.Do("INFO", "memory"), "used_memory_dataset"), 64)
 		if err != nil {
@@ -187,11 +191,7 @@ func BenchmarkWaiting(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			var req store.CompleteRequest
-			for _, t := range res.Tasks {
-				req.Items = append(req.Items, store.Completion{Fence: t.Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}})
-			}
-			if _, err := s.Complete(b.Context(), req); err != nil {
+			if _, err := s.Complete(b.Context(), allDone(res.Tasks, nil)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,6 +19,7 @@ func togetherTests() []test {
 		{"a follower whose id is known, and has run, keeps nothing", togetherKnown},
 		{"members with followers count in their group", togetherMembers},
 		{"tasks that differ by ids alone keep those that are their own", togetherAlike},
+		{"a follower comes though its child has ended before it", togetherForeseen},
 	}
 }
 
@@ -230,7 +232,7 @@ func togetherAlike(_ *testing.T, w *world) {
 	}
 }
 
-// alikeEnd claims and ends such tasks.
+// alikeEnd claims and ends such tasks, one of them not before the second call.
 func (k *worker) alikeEnd(specs []store.Spec) {
 	k.w.t.Helper()
 	w, n := k.w, len(specs)
@@ -239,7 +241,18 @@ func (k *worker) alikeEnd(specs []store.Spec) {
 	if got := w.inUse("slot"); got != n {
 		w.t.Errorf("%d slots are taken, want %d", got, n)
 	}
-	k.ended(tasks, nil)
+	late := slices.Clone(tasks)
+	late[2].Nonce = w.id() // of an owner that was paused
+	for i, got := range k.together(late, nil) {
+		if fenced := errors.Is(got.Err, store.ErrFenced); fenced != (i == 2) || !fenced && got.State != store.Done {
+			w.t.Errorf("task %d of those alike = %+v, want that one alone refused", i, got)
+		}
+	}
+	for i, got := range k.together(tasks, nil) { // the answer was lost
+		if got.Err != nil || got.State != store.Done || got.Repeated != (i != 2) {
+			w.t.Errorf("again: task %d of those alike = %+v, want done, and a repeat of the others", i, got)
+		}
+	}
 	w.alike(tasks, specs, store.Done, 2)
 	if got := w.inUse("slot"); got != 0 {
 		w.t.Errorf("%d slots are taken after the end, want none", got)
@@ -278,6 +291,35 @@ func (k *worker) alikeFollow(specs []store.Spec) []store.Spec {
 		}
 	}
 	return nexts
+}
+
+// togetherForeseen ends tasks with children of those that follow them, in one call that claims the followers.
+func togetherForeseen(t *testing.T, w *world) {
+	k := w.join()
+	for _, first := range []bool{true, false} {
+		var tasks, children []store.Task
+		for range 4 {
+			tasks = append(tasks, k.start(func(s *store.Spec) { s.OnEnd = &store.Spec{Kind: after, Queue: queue} }))
+			children = append(children, k.start(func(s *store.Spec) { s.Parent = store.OnEndID(tasks[len(tasks)-1].ID, 0) }))
+		}
+		all := append(slices.Clone(tasks), children...)
+		if first {
+			all = append(slices.Clone(children), tasks...)
+		}
+		claim := k.request(20, after)
+		req := store.CompleteRequest{Claim: &claim}
+		for i := range all {
+			req.Items = append(req.Items, store.Completion{Fence: all[i].Fence(), Outcome: store.Outcome{Kind: store.OutcomeDone}})
+		}
+		res, err := k.st.Complete(w.ctx(), req)
+		w.ok("Complete", err)
+		w.ok("its claim", res.ClaimErr)
+		followers := append(res.Claim.Tasks, k.claim(20, after)...)
+		if len(followers) != len(tasks) {
+			t.Fatalf("%d tasks follow, want %d", len(followers), len(tasks))
+		}
+		k.ended(followers, nil)
+	}
 }
 
 // alike compares tasks, as they were claimed and as they are stored, with what was submitted of them.

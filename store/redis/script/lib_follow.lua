@@ -61,7 +61,9 @@ end
 local function add(id, onend, parent)
 	local like = begun[onend]
 	if like and moulded(like) then
-		strings[#strings + 1], strings[#strings + 2] = P .. 't:' .. id, alike.cast(like.hot, nil, parent)
+		local hot = alike.cast(like.hot, nil, parent)
+		strings[#strings + 1], strings[#strings + 2] = P .. 't:' .. id, hot
+		raws[id], tasks[id] = hot, nil -- who asks for it from now on finds it
 		notice_task(id)
 		index(id, parent, alike.cast(like.cold, nil, parent), like)
 		return true
@@ -93,7 +95,7 @@ end
 -- begin_next stores the task that follows another, unless it is there. raw is what was submitted of the one that has ended.
 local function begin_next(one, raw)
 	local onend = onend_of(raw)
-	local unknown = tasks[one.next] == nil and not raws[one.next]
+	local unknown = not tasks[one.next] and not raws[one.next]
 	if onend and unknown and add(one.next, onend, one.id) then return end
 	may_expire(task(one.id), expiring)
 end
